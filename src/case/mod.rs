@@ -134,6 +134,9 @@ impl Case {
     expecting = "a tier: `core`, `extended` or `full`"
 )]
 pub enum Tier {
+    /// The most telling cases of `core`: over before a node without a kubelet is not ready, 50 s.
+    #[value(help = "The most telling cases: 40 seconds at most, the time for --pause-kubelet")]
+    Smoke,
     /// What no runtime should be without: a minute or two, through the socket alone.
     #[value(help = "What no runtime should be without: one or two minutes")]
     Core,
@@ -149,6 +152,7 @@ pub enum Tier {
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Smoke => "smoke",
             Self::Core => "core",
             Self::Extended => "extended",
             Self::Full => "full",

@@ -1,4 +1,4 @@
-//! The effective configuration of a kubelet, as its endpoint `/configz` serves it.
+//! What a kubelet serves: its effective configuration, at `/configz`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use crate::host::FileTree;
 
-/// The longest answer: that of a kubelet has some kilobytes.
-const LONGEST: usize = 1 << 20;
+/// The longest answer: a kubelet's configuration has some kilobytes, its metrics some hundred.
+const LONGEST: usize = 16 << 20;
 /// How long the answer may take.
 const BOUND: Duration = Duration::from_secs(10);
 
@@ -32,23 +32,29 @@ struct Answer {
 /// # Errors
 /// If it cannot be read, or is something else.
 pub(super) async fn read(origin: &str) -> Result<KubeletConfig, String> {
+    parse(&text(origin).await?)
+}
+
+/// Reads what a kubelet serves from a URL or a file.
+///
+/// # Errors
+/// If it cannot be read.
+pub(super) async fn text(origin: &str) -> Result<String, String> {
     if origin.starts_with("https:") {
         return Err(
             "only http:// is supported; run `kubectl proxy`, or save the answer of `kubectl get \
-             --raw /api/v1/nodes/NODE/proxy/configz` and give the file"
+             --raw /api/v1/nodes/NODE/proxy/...` and give the file"
                 .to_owned(),
         );
     }
-    let text = if origin.starts_with("http:") {
+    if origin.starts_with("http:") {
         let fetched = tokio::time::timeout(BOUND, fetch(origin)).await;
-        fetched.map_err(|_| format!("no answer within {BOUND:?}"))??
-    } else {
-        let path = std::path::absolute(Path::new(origin)).map_err(|fault| fault.to_string())?;
-        FileTree::default()
-            .read(path)
-            .map_err(|fault| fault.to_string())?
-    };
-    parse(&text)
+        return fetched.map_err(|_| format!("no answer within {BOUND:?}"))?;
+    }
+    let path = std::path::absolute(Path::new(origin)).map_err(|fault| fault.to_string())?;
+    let read = FileTree::default().read_start(path, LONGEST as u64);
+    let read = read.map_err(|fault| fault.to_string())?;
+    Ok(String::from_utf8_lossy(&read).into_owned())
 }
 
 async fn fetch(url: &str) -> Result<String, String> {

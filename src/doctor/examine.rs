@@ -28,6 +28,10 @@ pub struct DoctorOptions {
     /// `kubectl proxy` or from a file
     #[arg(long, value_name = "URL|FILE")]
     pub configz: Option<String>,
+    /// Read the kubelet's metrics, which its endpoint /metrics serves, through `kubectl proxy` or
+    /// from a file: they prove whether it uses events now
+    #[arg(long, value_name = "URL|FILE")]
+    pub metrics: Option<String>,
     /// The node's root directory, where this runs in a container that has mounted it
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
@@ -71,6 +75,9 @@ async fn collect(endpoints: &Endpoints, options: &DoctorOptions) -> Facts {
     let mut kubelets = Kubelets::read(&root, socket);
     if let Some(origin) = &options.configz {
         kubelets.read_configz(origin).await;
+    }
+    if let Some(origin) = &options.metrics {
+        kubelets.read_metrics(origin).await;
     }
     let (runtime, leftovers) = match connect(endpoints).await {
         Ok(caller) => {

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::configz::{self, KubeletConfig};
 use super::finding::{Area, Finding, Status};
 use super::kubelet_log::{self, Log};
+use super::kubelet_metrics::KubeletMetrics;
 use super::runtime::RuntimeFacts;
 use crate::history::CgroupDriver;
 use crate::host::{FileTree, KubeletProcess, KubeletSettings, kubelets, socket_clients};
@@ -36,6 +37,8 @@ pub(super) struct Kubelets {
     others: usize,
     /// The effective configuration, where it was asked for.
     configz: Option<(String, Result<KubeletConfig, String>)>,
+    /// The metrics, where they were asked for.
+    metrics: Option<(String, Result<KubeletMetrics, String>)>,
 }
 
 /// What is known of the kubelet that uses the runtime.
@@ -80,12 +83,20 @@ impl Kubelets {
             others: all.len() - usize::from(own.is_some()),
             own,
             configz: None,
+            metrics: None,
         }
     }
 
     /// Reads the effective configuration from a URL or a file.
     pub(super) async fn read_configz(&mut self, origin: &str) {
         self.configz = Some((origin.to_owned(), configz::read(origin).await));
+    }
+
+    /// Reads the metrics from a URL or a file.
+    pub(super) async fn read_metrics(&mut self, origin: &str) {
+        let text = configz::text(origin).await;
+        let metrics = text.map(|text| KubeletMetrics::parse(&text));
+        self.metrics = Some((origin.to_owned(), metrics));
     }
 
     /// The version of the kubelet.
@@ -112,7 +123,7 @@ impl Kubelets {
                 found.push(kubelet.version());
                 found.extend(kubelet.unusable_files());
                 found.extend(kubelet.cgroup_driver(runtime.and_then(|it| it.cgroup_driver)));
-                found.push(kubelet.log.finding());
+                found.extend(kubelet.misspelt_gates());
             }
             None => found.push(self.missing()),
         }
@@ -126,9 +137,51 @@ impl Kubelets {
             );
         }
         found.extend(self.of_a_larger_program());
-        if let Some(gate) = self.gate() {
+        let gate = self.gate();
+        found.extend(self.use_of_events(gate.as_ref()));
+        if let Some(gate) = gate {
             found.extend(self.changed_since_start(&gate));
             found.push(gate.finding(runtime));
+        }
+        found
+    }
+
+    /// Whether the kubelet uses events now, by its metrics or else by its log. Where neither proves
+    /// it, that is unknown if the gate is on.
+    fn use_of_events(&self, gate: Option<&Gate>) -> Vec<Finding> {
+        const METRICS: &str =
+            "kubectl get --raw /api/v1/nodes/NODE/proxy/metrics > FILE, then --metrics FILE";
+        let mut found = Vec::new();
+        let mut proven = false;
+        match &self.metrics {
+            Some((origin, Ok(metrics))) => {
+                let finding = metrics.finding(origin);
+                proven = finding.is_some();
+                found.extend(finding);
+            }
+            Some((origin, Err(fault))) => {
+                let finding = format!("the kubelet's metrics cannot be read: {fault}");
+                let finding = Finding::new(UNKNOWN, "metrics-unreadable", finding, origin.clone());
+                let why = "They prove whether the kubelet uses events now.";
+                found.push(finding.why(why).fix(METRICS));
+            }
+            None => {}
+        }
+        let Some(kubelet) = &self.own else {
+            return found;
+        };
+        if !proven {
+            proven = kubelet.log.is_telling();
+            found.push(kubelet.log.finding());
+        }
+        if !proven && gate.is_some_and(|gate| gate.is_on) {
+            let finding = "whether the kubelet uses events now is not known";
+            let read = "its metrics and its log, as far as they were found";
+            found.push(
+                Finding::new(UNKNOWN, "use-of-events-unknown", finding, read)
+                    .why("A kubelet that has given up the stream relists only, until a restart.")
+                    .fix(METRICS),
+            );
         }
         found
     }
@@ -142,12 +195,20 @@ impl Kubelets {
             let origin = origin.clone();
             return Some(Gate { is_on, origin });
         }
+        if let Some((origin, Ok(metrics))) = &self.metrics
+            && let Some(is_on) = metrics.gate
+        {
+            let origin = format!("kubernetes_feature_enabled in {origin}");
+            return Some(Gate { is_on, origin });
+        }
         self.own.as_ref()?.gate()
     }
 
     fn of_a_larger_program(&self) -> Option<Finding> {
         let process = &self.own.as_ref()?.process;
-        if process.is_kubelet_only() || matches!(self.configz, Some((_, Ok(_)))) {
+        let has_metrics = matches!(&self.metrics, Some((_, Ok(metrics))) if metrics.gate.is_some());
+        let is_served = has_metrics || matches!(self.configz, Some((_, Ok(_))));
+        if process.is_kubelet_only() || is_served {
             return None;
         }
         let finding = format!(
@@ -266,6 +327,23 @@ impl Kubelet {
             Finding::new(UNKNOWN, "kubelet-config-unreadable", finding, path)
                 .why("The gate may be set there.")
                 .fix("Run this as root, with the files of the kubelet's container if it has one.")
+        });
+        findings.collect()
+    }
+
+    /// Gates that no kubelet has, and that look like the one that is meant.
+    fn misspelt_gates(&self) -> Vec<Finding> {
+        let gates = self.settings.feature_gates.iter();
+        let alike = |name: &str| {
+            let (name, meant) = (name.to_ascii_lowercase(), GATE.to_ascii_lowercase());
+            strsim::jaro_winkler(&name, &meant) > 0.9
+        };
+        let misspelt = gates.filter(|(name, _)| *name != GATE && alike(name));
+        let findings = misspelt.map(|(name, set)| {
+            let finding = format!("{} sets the gate {name}, which no kubelet has", set.origin);
+            Finding::new(WRONG, "gate-misspelt", finding, set.origin.clone())
+                .why("A kubelet does not start with a gate that it does not know.")
+                .fix(format!("Write {GATE}."))
         });
         findings.collect()
     }

@@ -1,129 +1,184 @@
-//! What a kubelet's log says of Evented PLEG.
+//! What the log of the running kubelet says of Evented PLEG.
 //!
-//! The lines differ by version: up to 1.36 the kubelet logs each status that it makes of an event,
-//! at verbosity 4, and that it falls back to relists; 1.37 logs only that it has given up.
+//! The lines differ by version. Up to 1.36 the kubelet logs at verbosity 4 each status that it makes
+//! of an event, and that it falls back to relists; 1.37 logs at verbosity 4 each relist for an
+//! event, and always that it has given up. Only lines of the running process count.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::finding::{Area, Finding, Status};
+use super::kubelet_metrics::gave_up;
 use crate::host::{Daemon, FileTree};
 
 /// How long `journalctl` may take: it searches the journal of the whole boot.
 const BOUND: Duration = Duration::from_secs(20);
 /// How much of the end of a log file is read.
 const END_BYTES: u64 = 16 << 20;
-/// Log files of kubelets that do not log to the journal.
+/// Log files of kubelets that log neither to the journal nor by their standard error.
 const FILES: [&str; 2] = ["/var/log/kubelet.log", "/var/log/kubelet/kubelet.log"];
 
-/// Up to 1.36, at verbosity 4.
-const USED: &str = "Evented PLEG: Generated pod status from the received event";
-/// Up to 1.36, at verbosity 4.
-const FELL_BACK: &str = "Fall back to Generic PLEG relisting since Evented PLEG is not working";
-/// From 1.37.
-const GAVE_UP: &str = "disabling unexpected-termination fast path after exhausting event stream";
+/// At verbosity 4: up to 1.36, and from 1.37.
+const USED: [&str; 2] = [
+    "Evented PLEG: Generated pod status from the received event",
+    "requested pod relist after container termination",
+];
+/// Up to 1.36, at verbosity 4; and from 1.37.
+const GAVE_UP: [&str; 2] = [
+    "Fall back to Generic PLEG relisting since Evented PLEG is not working",
+    "fast path after exhausting event stream retries",
+];
 
 /// What the log says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Log {
     /// Where it was read.
     origin: String,
+    /// None if nothing of the running process was found.
     said: Result<Option<Said>, String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
+    Nothing,
     Used,
     GaveUp,
 }
 
-/// Reads the log of this process, from the journal or else from a file.
+/// Reads the log of this process: the file that its standard error goes to, a file of the usual
+/// name, or the journal; the first that has a line of the process.
 pub(super) fn read(root: &FileTree, kubelet: &Daemon) -> Log {
-    for path in FILES {
-        if let Ok(text) = root.read_end(path, END_BYTES) {
-            let origin = path.to_owned();
-            return Log {
-                origin,
-                said: Ok(said(&text)),
-            };
+    let stderr = root.read_link(format!("/proc/{}/fd/2", kubelet.pid));
+    let stderr = stderr
+        .ok()
+        .filter(|path| path.starts_with("/") && !path.starts_with("/dev"));
+    let own = stderr.map(|path| (&kubelet.files, path));
+    let usual = FILES.map(|path| (root, PathBuf::from(path)));
+    let pid = pid_in_log(root, kubelet.pid);
+    for (files, path) in own.into_iter().chain(usual) {
+        let text = files.read_end(&path, END_BYTES).unwrap_or_default();
+        if let Some(said) = said(&text, &pid) {
+            let origin = format!("{}, lines of process {pid}", path.display());
+            let said = Ok(Some(said));
+            return Log { origin, said };
         }
     }
-    let pid = format!("_PID={}", kubelet.pid);
-    let mut outcome = Ok(None);
-    // The most telling line of each kind is enough, and the output is bounded.
-    for line in [GAVE_UP, FELL_BACK, USED] {
-        let arguments = [
+    let said = in_journal(root, kubelet.pid);
+    let origin = format!("journalctl --boot --grep ... _PID={}", kubelet.pid);
+    Log { origin, said }
+}
+
+/// The pid of a process as it writes it itself, in its own pid namespace.
+fn pid_in_log(root: &FileTree, pid: u32) -> String {
+    let status = root.read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    let inner = inner.and_then(|pids| pids.split_whitespace().last());
+    inner.map_or_else(|| pid.to_string(), str::to_owned)
+}
+
+/// What the journal has of this process. The last line of each kind is enough, and the output is
+/// bounded.
+fn in_journal(root: &FileTree, pid: u32) -> Result<Option<Said>, String> {
+    let pid = format!("_PID={pid}");
+    let search = |patterns: &[&str]| {
+        let lines = [
             "--boot",
             "--quiet",
             "--no-pager",
             "--output=cat",
             "--lines=1",
-            "--grep",
-            line,
-            &pid,
         ];
+        let arguments = [&lines[..], patterns, &[pid.as_str()]].concat();
         match root.output_of("/usr/bin/journalctl", &arguments, BOUND) {
-            Ok(text) => outcome = Ok(said(&text)),
+            Ok(text) => Ok(!text.trim().is_empty()),
             // Nothing matches.
-            Err(fault) if fault.is_silent_failure() => {}
-            Err(fault) => outcome = Err(fault.to_string()),
+            Err(fault) if fault.is_silent_failure() => Ok(false),
+            Err(fault) => Err(fault.to_string()),
         }
-        if !matches!(outcome, Ok(None)) {
-            break;
+    };
+    let gave_up = GAVE_UP.map(|line| (line, Said::GaveUp));
+    let used = USED.map(|line| (line, Said::Used));
+    for (line, said) in gave_up.into_iter().chain(used) {
+        if search(&["--grep", line])? {
+            return Ok(Some(said));
         }
     }
-    Log {
-        origin: format!("journalctl --boot --grep ... {pid}"),
-        said: outcome,
-    }
+    Ok(search(&[])?.then_some(Said::Nothing))
 }
 
-/// What the last line says that says anything.
-fn said(text: &str) -> Option<Said> {
-    text.lines().rev().find_map(|line| {
-        if line.contains(FELL_BACK) || line.contains(GAVE_UP) {
-            Some(Said::GaveUp)
-        } else {
-            line.contains(USED).then_some(Said::Used)
-        }
-    })
+/// What the last line of this process says that says anything; none if no line is the process's.
+fn said(text: &str, pid: &str) -> Option<Said> {
+    let mut own = text
+        .lines()
+        .rev()
+        .filter(|line| is_of(line, pid))
+        .peekable();
+    own.peek()?;
+    let any = |line: &str, of: &[&str]| of.iter().any(|words| line.contains(words));
+    let telling = own.find_map(|line| match line {
+        line if any(line, &GAVE_UP) => Some(Said::GaveUp),
+        line => any(line, &USED).then_some(Said::Used),
+    });
+    Some(telling.unwrap_or(Said::Nothing))
+}
+
+/// Whether a process wrote this line: klog begins it with the severity and the date, the time, and
+/// the pid, also behind what a container runtime or syslog puts before it.
+fn is_of(line: &str, pid: &str) -> bool {
+    let is_day = |word: &str| {
+        let digits = word.strip_prefix(['I', 'W', 'E', 'F']);
+        digits.is_some_and(|it| it.len() == 4 && it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut words = line
+        .split_whitespace()
+        .take(12)
+        .skip_while(|word| !is_day(word));
+    words.nth(2) == Some(pid)
 }
 
 impl Log {
+    /// Whether it proves that the kubelet uses events or does not any more.
+    pub(super) fn is_telling(&self) -> bool {
+        matches!(self.said, Ok(Some(Said::Used | Said::GaveUp)))
+    }
+
     pub(super) fn finding(&self) -> Finding {
         let new = |status, id, finding: &str| {
             let finding = finding.to_owned();
             Finding::new((Area::Kubelet, status), id, finding, self.origin.clone())
         };
         match &self.said {
-            Ok(Some(Said::GaveUp)) => new(
+            Ok(Some(Said::GaveUp)) => gave_up(new(
                 Status::Wrong,
                 "kubelet-gave-up",
                 "the kubelet has given up the event stream, until it is restarted",
-            )
-            .why("After some failed attempts a kubelet only relists; it does not try again.")
-            .fix("Mend what else is wrong here, then restart the kubelet."),
+            )),
             Ok(Some(Said::Used)) => new(
                 Status::Ok,
                 "kubelet-uses-events",
                 "the kubelet has logged that it uses events",
             ),
-            Ok(None) => new(
+            Ok(Some(Said::Nothing)) => new(
                 Status::Note,
                 "kubelet-log-silent",
                 "the kubelet's log says nothing of Evented PLEG",
             )
-            .why(
-                "Up to 1.36 a kubelet logs each use of an event at verbosity 4; from 1.37 it logs \
-                 only that it has given up.",
+            .why("A kubelet logs each use of an event at verbosity 4, and 1.37 that it has given up.")
+            .fix("Run the kubelet with --v=4 for a while, or read its metrics with --metrics."),
+            Ok(None) => new(
+                Status::Note,
+                "kubelet-log-missing",
+                "no line of the running kubelet was found in the journal or a log file",
             )
-            .fix("For a proof up to 1.36, run the kubelet with --v=4 for a while."),
+            .why("Its log may be elsewhere; an empty journal is not a silent log.")
+            .fix("Search its log for `Evented PLEG`, or read its metrics with --metrics."),
             Err(fault) => new(
                 Status::Note,
                 "kubelet-log-unreadable",
                 &format!("the kubelet's log cannot be read: {fault}"),
             )
-            .why("Only the log shows whether the kubelet has given up the event stream.")
-            .fix("Run this on the node as root; or search the log for `Evented PLEG`."),
+            .why("The log may show whether the kubelet has given up the event stream.")
+            .fix("Run this on the node as root; or read its metrics with --metrics."),
         }
     }
 }
@@ -134,19 +189,38 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Option<Said>) {
-        assert_eq!(said(text), expect, "{text}");
+        assert_eq!(said(text, "812"), expect, "{text}");
+    }
+
+    fn line(pid: u32, text: &str) -> String {
+        format!("I0314 15:09:26.535897    {pid} evented.go:238] \"{text}\" podUID=3b2c6172\n")
     }
 
     #[test]
-    fn the_last_line_counts() {
-        let used = format!("I0314 1 evented.go:238] \"{USED}\" podUID=3b2c6172");
-        let fell_back = format!("I0314 1 evented.go:150] \"{FELL_BACK}\"");
-        let gave_up = format!("E0314 1 evented.go:120] \"Evented PLEG: {GAVE_UP} retries\"");
+    fn the_last_line_of_the_running_kubelet_counts() {
+        let [used, fell_back] = [USED[0], GAVE_UP[0]].map(|text| line(812, text));
+        let other = line(812, "GenericPLEG: Relisting");
         check(&used, Some(Said::Used));
-        check(&format!("{used}\n{fell_back}\nother"), Some(Said::GaveUp));
-        check(&format!("{fell_back}\n{used}\n"), Some(Said::Used));
-        check(&gave_up, Some(Said::GaveUp));
-        check("I0314 1 generic.go:1] \"GenericPLEG: Relisting\"", None);
+        check(&format!("{used}{fell_back}{other}"), Some(Said::GaveUp));
+        check(&format!("{fell_back}{used}"), Some(Said::Used));
+        check(&other, Some(Said::Nothing));
+        // Of the kubelet before the last restart, and of nobody.
+        let before = line(700, GAVE_UP[0]);
+        check(&format!("{before}{other}"), Some(Said::Nothing));
+        check(&before, None);
         check("", None);
+        check(
+            &format!("2026-11-27T00:00:00Z stderr F {used}"),
+            Some(Said::Used),
+        );
+    }
+
+    #[test]
+    fn the_lines_of_1_37_are_known() {
+        let gave_up = "Evented PLEG: disabling container-termination fast path after exhausting \
+                       event stream retries";
+        check(&line(812, gave_up), Some(Said::GaveUp));
+        let used = "Evented PLEG: requested pod relist after container termination";
+        check(&line(812, used), Some(Said::Used));
     }
 }

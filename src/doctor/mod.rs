@@ -17,6 +17,7 @@ mod finding;
 mod known_versions;
 mod kubelet;
 mod kubelet_log;
+mod kubelet_metrics;
 mod leftovers;
 mod node;
 mod runtime;

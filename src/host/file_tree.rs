@@ -51,7 +51,7 @@ impl FileTree {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(super) fn read_start(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<Vec<u8>> {
+    pub fn read_start(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
         let file = self.folder()?.read_inside(path.as_ref())?;
         file.take(bytes).read_to_end(&mut start)?;
@@ -67,7 +67,7 @@ impl FileTree {
     ///
     /// # Errors
     /// If it cannot be read, or is no link.
-    pub(super) fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    pub fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         self.folder()?.read_link_inside(path.as_ref())
     }
 

@@ -114,6 +114,16 @@ impl RuntimeProcess {
     }
 }
 
+/// Whether the process that began to listen on a socket is in the pid namespace of this one, or in
+/// one below: only then are the other processes of its host seen here, too.
+pub async fn is_server_visible(socket: &Path) -> bool {
+    let Ok(connection) = UnixStream::connect(socket).await else {
+        return false;
+    };
+    let server = connection.peer_cred().ok().and_then(|server| server.pid());
+    server.is_some_and(|pid| pid > 0)
+}
+
 fn shares_pid_namespace(pid: u32) -> io::Result<bool> {
     let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/pid"));
     Ok(namespace(&pid.to_string())? == namespace("self")?)
@@ -236,6 +246,8 @@ mod tests {
         let _listener = UnixListener::bind(&socket).unwrap();
         let own = RuntimeProcess::find(&socket).await.unwrap_err();
         assert!(matches!(own, RuntimeProcessError::Own(_)), "{own}");
+        assert!(is_server_visible(&socket).await);
+        assert!(!is_server_visible(&folder.path().join("b.sock")).await);
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn run_trials(
 /// The cases that are tried: on a real runtime, where trials run in parallel, those of the core
 /// tier that are not exclusive.
 fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
-    let is_shared = |case: &&Case| case.tier == Tier::Core && !case.exclusive;
+    let is_shared = |case: &&Case| case.tier <= Tier::Core && !case.exclusive;
     let wanted = |case: &&Case| options.endpoints.is_none() || is_shared(case);
     cases.iter().filter(wanted).cloned().collect()
 }

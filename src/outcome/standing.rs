@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Level, Levels, Outcome, Profile, RunReport, Verdict};
+use super::{DISTURBED, Level, Levels, Outcome, Profile, RunReport, Verdict};
 
 /// The verdict in one profile, and the counts that it follows from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,6 +102,12 @@ impl fmt::Display for Conformance {
 }
 
 impl RunReport {
+    /// Whether somebody else may have changed the run's pods, so that it decides nothing.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        self.faults.iter().any(|fault| fault.starts_with(DISTURBED))
+    }
+
     /// What the run says in each profile for which the runtime was judged.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
@@ -122,7 +128,9 @@ impl RunReport {
                 None => {}
             }
         }
-        let verdict = if musts.failed > 0 {
+        let verdict = if self.is_disturbed() {
+            Conformance::Error
+        } else if musts.failed > 0 {
             Conformance::NonConformant
         } else if musts.is_unknown() {
             Conformance::NotJudged

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::kubelet::KubeletPause;
+use super::kubelet::KubeletGuard;
 use crate::drive::{self, RecordingClient};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
@@ -29,8 +29,9 @@ pub(super) struct CleanUp {
     pub(super) registry: Option<Registry>,
     /// The directory of its containers' logs, once it exists.
     pub(super) logs: Option<LogDirectory>,
-    /// The kubelet that it has paused. It is started last, when this is dropped at the latest.
-    pub(super) kubelet: Option<KubeletPause>,
+    /// The kubelet of the node. One that was paused is started last, when this is dropped at the
+    /// latest.
+    pub(super) kubelet: Option<KubeletGuard>,
 }
 
 /// The result of an attempt.
@@ -83,9 +84,12 @@ impl CleanUp {
         }
     }
 
-    /// Starts the kubelet that was paused; returns what was wrong with the pause.
-    pub(super) fn resume_kubelet(&mut self) -> Vec<String> {
-        self.kubelet.take().map_or_else(Vec::new, KubeletPause::end)
+    /// Looks for a kubelet again, and starts one that was paused; returns what was wrong.
+    pub(super) async fn end_kubelet_guard(&mut self) -> Vec<String> {
+        match self.kubelet.take() {
+            Some(guard) => guard.end(&self.caller).await,
+            None => Vec::new(),
+        }
     }
 
     async fn attempt(&self, keep: &[SandboxId]) -> Attempt {

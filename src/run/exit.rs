@@ -14,8 +14,8 @@ pub enum Exit {
     /// The command line or a case file is invalid, or a file is not a history. Nothing was run.
     Usage = 2,
     /// There is no verdict: the runtime could not be reached or was lost, it has no events, the run
-    /// was interrupted, every case was inconclusive, the recorded history is incomplete, or a
-    /// report could not be written.
+    /// was interrupted or disturbed by a kubelet, every case was inconclusive, the recorded history
+    /// is incomplete, or a report could not be written.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -28,12 +28,13 @@ Exit codes:
   1  non-conformant: the runtime broke such a MUST, or an expected failure passed
   2  wrong usage, an invalid case file, or not a history; nothing was run
   3  undecided: the runtime could not be reached or was lost, it has no events, the run was
-     interrupted, every case was inconclusive, a recorded history is incomplete, or a report
-     could not be written
+     interrupted or disturbed by a kubelet, every case was inconclusive, a recorded history is
+     incomplete, or a report could not be written
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {
-    /// The exit code for a finished run. A broken rule takes precedence over an undecided case.
+    /// The exit code for a finished run. A broken rule takes precedence over an undecided case, but
+    /// not where the run was disturbed.
     #[must_use]
     pub fn from_report(report: &RunReport) -> Self {
         let any = |verdict| report.count(verdict) > 0;
@@ -45,7 +46,9 @@ impl Exit {
             .filter(|outcome| outcome.verdict != Verdict::Skip)
             .collect();
         let is_open = |outcome: &&Outcome| outcome.verdict == Verdict::Inconclusive;
-        if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
+        if report.is_disturbed() {
+            Self::Undecided
+        } else if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
             Self::NonConformant
         } else if any(Verdict::Error)
             || !report.faults.is_empty()
@@ -107,6 +110,18 @@ mod tests {
         assert_eq!(exit(Some(true), Verdict::Pass), Exit::Conformant);
         assert_eq!(exit(None, Verdict::Pass), Exit::Conformant);
         assert_eq!(exit(None, Verdict::Skip), Exit::NothingRan);
+    }
+
+    #[test]
+    fn a_run_that_was_disturbed_convicts_nobody() {
+        let exit = |fault: &str| {
+            let mut report = fixture();
+            report.faults = vec![fault.to_owned()];
+            report.outcomes = vec![outcome("NEG-05", "negative::ids", Verdict::Fail)];
+            Exit::from_report(&report)
+        };
+        assert_eq!(exit("disturbed: a kubelet runs"), Exit::Undecided);
+        assert_eq!(exit("interrupted by SIGINT"), Exit::NonConformant);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A run and the kubelet of its node, which removes pods that it does not know: the run refuses to
 //! begin, or pauses the kubelet.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,39 +11,58 @@ use tokio_util::sync::CancellationToken;
 
 use super::{PrepareError, RunOptions};
 use crate::case::Tier;
-use crate::drive::{Allowance, ForeignPods};
-use crate::host::{Kernel, KubeletProcess, PausedKubelet};
+use crate::drive::{self, Allowance, ForeignPods, RecordingClient};
+use crate::history::SandboxId;
+use crate::host::{self, Kernel, KubeletProcess, PausedKubelet};
+use crate::outcome::DISTURBED;
 use crate::{limits, terminal};
 
-/// The pause of the node's kubelet, which ends when this is dropped.
+/// What a run knows of the node's kubelet; dropping it starts one that it has paused.
 #[derive(Debug)]
-pub(super) struct KubeletPause {
-    paused: PausedKubelet,
+pub(super) struct KubeletGuard {
     kernel: Kernel,
     socket: Option<PathBuf>,
+    /// What showed that a kubelet ran when the run began, which the user has allowed.
+    allowed: Option<String>,
+    /// The pods of a kubelet that there were then.
+    pods: BTreeSet<SandboxId>,
+    pause: Option<Pause>,
+}
+
+/// The pause of the node's kubelet.
+#[derive(Debug)]
+struct Pause {
+    paused: PausedKubelet,
     overran: Arc<AtomicBool>,
     limit: AbortHandle,
 }
 
 /// Whether the selected cases are over before a node without a kubelet has to be given up.
 pub(super) fn is_short_enough(options: &RunOptions) -> bool {
-    !options.drive.pause_kubelet || options.selection.tier == Some(Tier::Core)
+    let tier = options.selection.tier;
+    !options.drive.pause_kubelet || tier.is_some_and(|tier| tier <= Tier::Core)
 }
 
-/// Pauses the kubelet that uses the tested runtime if the user wants that; none if there is none,
-/// or if the user allows it to run.
+/// Pauses the kubelet that uses the tested runtime if the user wants that.
 ///
 /// # Errors
-/// If it runs, and cannot or shall not be paused.
-pub(super) fn pause_or_refuse(
+/// If it runs and is neither paused nor allowed; or if there are pods of one that was not seen.
+pub(super) async fn guard(
     options: &RunOptions,
     kernel: &Kernel,
     foreign: ForeignPods,
     stop: &CancellationToken,
-) -> Result<Option<KubeletPause>, PrepareError> {
+) -> Result<KubeletGuard, PrepareError> {
     let socket = options.target.socket();
-    let found = kernel.kubelet(socket);
-    match found {
+    let mut guard = KubeletGuard {
+        kernel: kernel.clone(),
+        socket: socket.map(ToOwned::to_owned),
+        allowed: None,
+        pods: foreign.kubelets,
+        pause: None,
+    };
+    let allows = options.drive.allow.contains(&Allowance::Kubelet);
+    match kernel.kubelet(socket) {
         Some(kubelet) if options.drive.pause_kubelet => {
             let paused = PausedKubelet::pause(&kubelet, socket, limits::KUBELET_PAUSE)?;
             if let Some(other) = kernel.kubelet(socket) {
@@ -50,36 +70,74 @@ pub(super) fn pause_or_refuse(
                 let sign = format!("{}, though {unit} was stopped", sign_of(&other));
                 return Err(PrepareError::Kubelet(sign));
             }
-            let socket = socket.map(ToOwned::to_owned);
-            Ok(Some(KubeletPause::new(paused, kernel, socket, stop)))
+            guard.pause = Some(Pause::new(paused, stop));
         }
-        _ if options.drive.allow.contains(&Allowance::Kubelet) => Ok(None),
-        Some(kubelet) => Err(PrepareError::Kubelet(sign_of(&kubelet))),
-        None if foreign.kubelets > 0 => Err(PrepareError::Kubelet(format!(
-            "{} ready pods have a kubelet's labels",
-            foreign.kubelets
-        ))),
-        None if options.drive.pause_kubelet => {
-            // The timer of a run that was killed would start it during this one.
-            PausedKubelet::check_none()?;
-            Ok(None)
+        Some(kubelet) if allows => guard.allowed = Some(sign_of(&kubelet)),
+        Some(kubelet) => return Err(PrepareError::Kubelet(sign_of(&kubelet))),
+        None if guard.pods.is_empty() => {
+            if options.drive.pause_kubelet {
+                // The timer of a run that was killed would start it during this one.
+                PausedKubelet::check_none()?;
+            }
         }
-        None => Ok(None),
+        None => {
+            let pods = guard.pods.len();
+            let hidden = match socket {
+                Some(socket) => !host::is_server_visible(socket).await,
+                None => false,
+            };
+            if !allows {
+                return Err(PrepareError::PodsOfKubelet { pods, hidden });
+            }
+            let sign = format!("{pods} ready pods have a kubelet's labels, and it may be hidden");
+            guard.allowed = hidden.then_some(sign);
+        }
     }
+    Ok(guard)
 }
 
 fn sign_of(kubelet: &KubeletProcess) -> String {
     format!("process {} is `{}`", kubelet.pid, kubelet.name)
 }
 
-impl KubeletPause {
+impl KubeletGuard {
+    /// Starts a kubelet that was paused; returns what disturbed the run: a kubelet that ran beside
+    /// it or was started meanwhile.
+    pub(super) async fn end(self, caller: &RecordingClient) -> Vec<String> {
+        let mut faults = Vec::new();
+        let seen = match self.kernel.kubelet(self.socket.as_deref()) {
+            Some(kubelet) => Some(sign_of(&kubelet)),
+            None if self.kernel.is_simulated() => None,
+            None => self.new_pods(caller).await,
+        };
+        faults.extend(match (self.allowed, seen) {
+            (Some(sign), _) => Some(format!("{DISTURBED}a kubelet ran beside this run: {sign}")),
+            (None, Some(sign)) => Some(format!(
+                "{DISTURBED}a kubelet was started during the run: {sign}"
+            )),
+            (None, None) => None,
+        });
+        for fault in &mut faults {
+            fault.push_str(
+                ". It removes pods that it does not know, so that nothing here proves anything of \
+                 the runtime",
+            );
+        }
+        faults.extend(self.pause.map_or_else(Vec::new, Pause::end));
+        faults
+    }
+
+    /// What shows that a kubelet has made pods since.
+    async fn new_pods(&self, caller: &RecordingClient) -> Option<String> {
+        let now = drive::foreign_pods(caller).await.ok()?;
+        let new = now.kubelets.difference(&self.pods).count();
+        (new > 0).then(|| format!("{new} new pods have a kubelet's labels"))
+    }
+}
+
+impl Pause {
     /// Stops the run if it takes too long.
-    fn new(
-        paused: PausedKubelet,
-        kernel: &Kernel,
-        socket: Option<PathBuf>,
-        stop: &CancellationToken,
-    ) -> Self {
+    fn new(paused: PausedKubelet, stop: &CancellationToken) -> Self {
         terminal::say(&format!(
             "{} is stopped for this run; at the latest, a timer starts it in {:?}",
             paused.unit(),
@@ -96,15 +154,13 @@ impl KubeletPause {
         });
         Self {
             paused,
-            kernel: kernel.clone(),
-            socket,
             overran,
             limit: limit.abort_handle(),
         }
     }
 
     /// Starts the kubelet; returns what was wrong with the pause.
-    pub(super) fn end(self) -> Vec<String> {
+    fn end(self) -> Vec<String> {
         self.limit.abort();
         let unit = self.paused.unit().to_owned();
         let mut faults = Vec::new();
@@ -113,12 +169,6 @@ impl KubeletPause {
             faults.push(format!(
                 "stopped: the run took longer than {bound:?}, for which a kubelet may be paused"
             ));
-        }
-        if self.kernel.kubelet(self.socket.as_deref()).is_some() {
-            faults.push(
-                "a kubelet was started during the run, and may have removed pods of the run"
-                    .to_owned(),
-            );
         }
         match self.paused.resume() {
             Ok(()) => terminal::say(&format!("{unit} is started again")),
@@ -136,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kubelet_is_paused_for_the_core_tier_only() {
+    fn a_kubelet_is_paused_for_the_small_tiers_only() {
         let of = |pause_kubelet, tier| {
             let mut options = RunOptions::default();
             options.drive.pause_kubelet = pause_kubelet;
@@ -144,6 +194,7 @@ mod tests {
             is_short_enough(&options)
         };
         assert!(of(true, Some(Tier::Core)));
+        assert!(of(true, Some(Tier::Smoke)));
         for tier in [Some(Tier::Extended), Some(Tier::Full), None] {
             assert!(!of(true, tier));
             assert!(of(false, tier));

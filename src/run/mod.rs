@@ -117,9 +117,9 @@ pub enum RunError {
     OpenFiles(u64),
     /// The run may take longer than the kubelet may be paused.
     #[error(
-        "--pause-kubelet needs --tier core: without a kubelet the node is not ready after 50 s, \
-         and after five more minutes its pods are evicted; larger tiers take longer. Stop the \
-         kubelet yourself for those"
+        "--pause-kubelet needs --tier smoke or core: without a kubelet the node is not ready after \
+         50 s, which smoke is not to reach, and after five more minutes its pods are evicted; larger \
+         tiers take longer. Stop the kubelet yourself for those"
     )]
     LongPause,
     /// The async runtime or a signal handler could not be started.
@@ -357,7 +357,7 @@ impl PreparedRun<'_> {
         let kept = execution.kept();
         let mut faults = runtime.block_on(clean_up.all_but(&kept));
         let removed = faults.is_empty();
-        faults.extend(clean_up.resume_kubelet());
+        faults.extend(runtime.block_on(clean_up.end_kubelet_guard()));
         drawing.abort();
         following.abort();
         progress.finish();
@@ -428,7 +428,7 @@ async fn abandon(
 ) {
     let mut faults = clean_up.all_but(&[]).await;
     let removed = faults.is_empty();
-    faults.extend(clean_up.resume_kubelet());
+    faults.extend(clean_up.end_kubelet_guard().await);
     let all = [&[fault.to_string()], &faults[..]].concat();
     end(caller, removed, all);
     faults.extend(finish_history(file).await);

@@ -32,12 +32,31 @@ pub enum PrepareError {
     #[error(
         "a kubelet runs on this node: {0}. It removes pods that it does not know, including the \
          suite's, and would disturb the run; nothing was run\n\
-         To stop the kubelet during the run: --pause-kubelet --tier core\n\
+         To stop the kubelet during the run: --pause-kubelet --tier smoke\n\
          To judge the node's own events without changing anything: cri-event-conformance watch \
          --for 10m\n\
-         To run anyway, if the kubelet uses another runtime: --allow kubelet"
+         To run anyway, without a verdict unless the kubelet uses another runtime: --allow kubelet"
     )]
     Kubelet(String),
+    /// There are pods of a kubelet, which was not seen.
+    #[error(
+        "{pods} ready pods have a kubelet's labels, but no kubelet was seen among the processes \
+         here{}; nothing was run\n{}",
+        if *hidden { ", and neither was the runtime" } else { "" },
+        if *hidden {
+            "The host's processes are hidden: run this on the node itself or with the host's PID \
+             namespace (hostPID), with --pause-kubelet --tier smoke if its kubelet runs"
+        } else {
+            "If the kubelet is stopped, its pods harm no run: --allow kubelet. If it lives where \
+             its process cannot be seen, stop it first: it removes pods that it does not know"
+        }
+    )]
+    PodsOfKubelet {
+        /// How many pods.
+        pods: usize,
+        /// Whether the process of the runtime cannot be seen, either.
+        hidden: bool,
+    },
     /// The kubelet cannot be paused.
     #[error("pause the kubelet: {0}; nothing was run")]
     Pause(#[from] PauseError),
@@ -193,7 +212,9 @@ pub(super) async fn prepare(
         caller.know_foreign(drive::listed_ids(caller).await?);
     }
     let asked = &preparation.options.drive;
-    clean_up.kubelet = kubelet::pause_or_refuse(preparation.options, kernel, foreign, &stop)?;
+    let foreign_pods = foreign.all;
+    let guard = kubelet::guard(preparation.options, kernel, foreign, &stop).await?;
+    clean_up.kubelet = Some(guard);
     let logs =
         kernel.make_log_directory(asked.pods.log_dir.as_deref(), &info.run, socket.as_deref())?;
     if !kernel.is_simulated() {
@@ -242,7 +263,7 @@ pub(super) async fn prepare(
     }
     Ok(Prepared {
         session,
-        foreign_pods: foreign.all,
+        foreign_pods,
     })
 }
 

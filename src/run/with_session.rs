@@ -101,7 +101,7 @@ where
     let result = worked.map_err(|fault| faults.extend(fault)).ok();
     runtime.block_on(session.unsubscribe());
     faults.extend(runtime.block_on(clean_up.all_but(&[])));
-    faults.extend(clean_up.resume_kubelet());
+    faults.extend(runtime.block_on(clean_up.end_kubelet_guard()));
     Ok(WorkEnd { result, faults })
 }
 

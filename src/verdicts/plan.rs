@@ -88,7 +88,8 @@ impl Plan {
         };
         let (profiles, all_recorded) = judged(plan, selection, &mut faults);
         let partial = plan.partial || selection.is_partial() || !all_recorded;
-        let is_small = plan.tier == Some(Tier::Core.to_string());
+        let small = [Tier::Smoke, Tier::Core].map(|tier| Some(tier.to_string()));
+        let is_small = small.contains(&plan.tier);
         let of_part = partial || is_small || profiles.len() < Profile::ALL.len();
         let run = JudgedRun {
             facts: RuntimeFacts::of(info),

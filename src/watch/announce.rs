@@ -6,27 +6,45 @@ use super::error::WatchError;
 use super::options::{WatchAllowance, WatchOptions};
 use crate::cri::Client;
 use crate::doctor::is_single_consumer;
+use crate::drive::{self, RecordingClient};
 use crate::history::RuntimeVersion;
-use crate::host::Kernel;
+use crate::host::{self, Kernel};
 use crate::report::printable;
 use crate::run::Endpoints;
 use crate::terminal;
 
-/// Refuses to take events from a kubelet that uses the runtime.
-pub(super) fn refuse_theft(
+/// Refuses to take events from a kubelet that uses the runtime: one that is seen, one whose pods are
+/// there, or one that may be there where the host's processes are hidden.
+pub(super) async fn refuse_theft(
     socket: Option<&Path>,
     options: &WatchOptions,
-    runtime: &RuntimeVersion,
+    client: &Client,
 ) -> Result<(), WatchError> {
+    let runtime = client.version();
     if !is_single_consumer(runtime) || options.allow.contains(&WatchAllowance::EventTheft) {
         return Ok(());
     }
-    match Kernel::Host.kubelet(socket) {
-        None => Ok(()),
-        Some(kubelet) => Err(WatchError::EventTheft {
-            runtime: named(runtime),
-            pid: kubelet.pid,
-        }),
+    let refuse = |sign: String| {
+        let runtime = named(runtime);
+        Err(WatchError::EventTheft { runtime, sign })
+    };
+    if let Some(kubelet) = Kernel::Host.kubelet(socket) {
+        let (pid, name) = (kubelet.pid, printable(&kubelet.name));
+        return refuse(format!(
+            "a kubelet runs on this node (process {pid}, `{name}`)"
+        ));
+    }
+    let foreign = drive::foreign_pods(&RecordingClient::new(client.clone())).await;
+    let pods = foreign.map_or(0, |foreign| foreign.kubelets.len());
+    if pods > 0 {
+        return refuse(format!("{pods} ready pods here have a kubelet's labels"));
+    }
+    match socket {
+        Some(socket) if !host::is_server_visible(socket).await => refuse(
+            "a kubelet may run on this node, whose processes are hidden (a pod needs hostPID)"
+                .to_owned(),
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -24,15 +24,15 @@ pub enum WatchError {
     Report(#[from] RunError),
     /// A kubelet would miss the events that the watch gets.
     #[error(
-        "{runtime} sends each event to only one of its subscribers, and a kubelet runs on this \
-         node (process {pid}): it would miss the events that this command gets. To watch \
-         nevertheless, where the kubelet has EventedPLEG switched off: --allow event-theft"
+        "{runtime} sends each event to only one of its subscribers, and {sign}: it would miss the \
+         events that this command gets. To watch nevertheless, where the kubelet has EventedPLEG \
+         switched off: --allow event-theft"
     )]
     EventTheft {
         /// The runtime.
         runtime: String,
-        /// The kubelet.
-        pid: u32,
+        /// What shows that there is a kubelet.
+        sign: String,
     },
     /// The output cannot be written to.
     #[error("print: {0}")]

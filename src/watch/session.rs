@@ -116,7 +116,7 @@ impl<'a> Watch<'a> {
         let endpoints = &connected.endpoints;
         let client =
             Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await?;
-        refuse_theft(target.socket(), options, client.version())?;
+        refuse_theft(target.socket(), options, &client).await?;
         let metrics = Metrics::default();
         let endpoint = match options.metrics_address {
             Some(address) => Some(serve(&metrics, address).await?),

@@ -4,11 +4,15 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Suite, suite};
+
+/// A run without events gives up far sooner.
+const BOUND: Duration = Duration::from_secs(60);
 
 /// A shell with the name of a kubelet that is configured for a runtime, until it is dropped.
 pub(crate) struct StandInKubelet {
@@ -71,7 +75,15 @@ fn only_a_process_of_root_or_of_the_same_user_is_taken_for_a_kubelet() {
     let fake = FakeCri::start(Flaw::EventsOff);
     let kubelet = StandInKubelet::start(&fake, own_user());
     let message = format!("process {} is `kubelet`", kubelet.pid());
-    run(&fake, &[]).run().fails(3, &[&message]);
+    let ways = [
+        &*message,
+        "a kubelet runs on this node",
+        "--pause-kubelet --tier smoke",
+        "cri-event-conformance watch --for 10m",
+        "--allow kubelet",
+    ];
+    run(&fake, &[]).run().fails(3, &ways);
+    assert_eq!(fake.sandboxes(), 0);
     let pause = ["--pause-kubelet", "--tier", "core"];
     let message = format!("process {}, the kubelet, is not a service", kubelet.pid());
     run(&fake, &pause).run().fails(3, &[&message]);
@@ -79,4 +91,79 @@ fn only_a_process_of_root_or_of_the_same_user_is_taken_for_a_kubelet() {
     // Another user cannot be had without root.
     let _kubelet = (own_user() == 0).then(|| StandInKubelet::start(&fake, 65_534));
     run(&fake, &[]).run().fails(3, &["switched off"]);
+}
+
+#[test]
+fn a_kubelet_beside_a_run_is_a_fault_in_every_report() {
+    let fake = FakeCri::start(Flaw::EventsOff);
+    let kubelet = StandInKubelet::start(&fake, own_user());
+    let reports = fake.folder().join("reports");
+    let report_dir = ["--report-dir", reports.to_str().unwrap()];
+    let fault = format!(
+        "disturbed: a kubelet ran beside this run: process {}",
+        kubelet.pid()
+    );
+    let allowing = [&["--allow", "kubelet"][..], &report_dir].concat();
+    run(&fake, &allowing).run().fails(3, &[&fault]);
+    for report in [
+        "junit_cri_events.xml",
+        "report.json",
+        "summary.md",
+        "report.html",
+    ] {
+        let text = std::fs::read_to_string(reports.join(report)).unwrap();
+        assert!(
+            text.contains("disturbed: a kubelet ran beside this run"),
+            "{report}: {text}"
+        );
+    }
+    let history = reports.join("history.binpb");
+    let judged = suite(["check", history.to_str().unwrap()]).run();
+    judged.fails(3, &[&fault]);
+    drop(kubelet);
+    let alone = run(&fake, &["--allow", "kubelet"]).run();
+    assert!(!alone.out.contains("disturbed"), "{alone:#?}");
+}
+
+#[test]
+fn a_kubelet_that_is_started_during_a_run_is_a_fault_of_it() {
+    let fake = FakeCri::start(Flaw::Silent);
+    let running = run(&fake, &["--timeout-scale", "1"]).start();
+    fake.wait_for("create_container");
+    let kubelet = StandInKubelet::start(&fake, own_user());
+    let sign = format!(
+        "disturbed: a kubelet was started during the run: process {}",
+        kubelet.pid()
+    );
+    running.end_within(BOUND).fails(3, &[&sign]);
+    // One that is not seen is known by the pods that it makes.
+    drop(kubelet);
+    let fake = FakeCri::start(Flaw::Silent);
+    let running = run(&fake, &["--timeout-scale", "1"]).start();
+    fake.wait_for("create_container");
+    fake.add_pod_of_a_kubelet();
+    let sign = "started during the run: 1 new pods have a kubelet's labels";
+    running.end_within(BOUND).fails(3, &[sign]);
+}
+
+#[test]
+fn pods_of_a_kubelet_that_is_stopped_are_told_from_a_kubelet() {
+    let fake = FakeCri::start(Flaw::EventsOff);
+    fake.add_pod_of_a_kubelet();
+    let message = [
+        "1 ready pods have a kubelet's labels, but no kubelet was seen",
+        "If the kubelet is stopped, its pods harm no run: --allow kubelet",
+    ];
+    for more in [&[][..], &["--pause-kubelet", "--tier", "smoke"]] {
+        let refused = run(&fake, more).run();
+        assert!(
+            !refused.err.contains("a kubelet runs on this node"),
+            "{refused:#?}"
+        );
+        refused.fails(3, &message);
+    }
+    assert_eq!(fake.sandboxes(), 1);
+    let allowed = run(&fake, &["--allow", "kubelet"]).run();
+    assert!(!allowed.out.contains("disturbed"), "{allowed:#?}");
+    allowed.fails(3, &["switched off"]);
 }

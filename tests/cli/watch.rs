@@ -220,4 +220,8 @@ fn events_are_not_taken_from_a_kubelet() {
     watch(&fake, &["--for", "3s"])
         .run()
         .fails(3, &["warning: containerd 1.7 sends"]);
+    // It is hidden, but its pods are not.
+    fake.add_pod_of_a_kubelet();
+    let sign = "1 ready pods here have a kubelet's labels";
+    watch(&fake, &["--for", "3s"]).run().fails(3, &[sign]);
 }

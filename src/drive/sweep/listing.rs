@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{SweepError, ask, containers, listed, owner_of_image};
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
-use crate::history::{Reply, Request, SandboxListing, SandboxState};
+use crate::history::{Reply, Request, SandboxId, SandboxListing, SandboxState};
 use crate::host::{self, Kernel, LogDirectory};
 
 /// The ids of all sandboxes and containers that the runtime lists.
@@ -53,12 +53,12 @@ pub async fn list_leftovers(
 }
 
 /// Sandboxes on the node that no run of this suite has made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignPods {
     /// How many there are.
     pub all: usize,
-    /// How many of them are ready and have the labels that a kubelet gives.
-    pub kubelets: usize,
+    /// Those of them that are ready and have the labels that a kubelet gives.
+    pub kubelets: BTreeSet<SandboxId>,
 }
 
 /// The sandboxes on the node that no run of this suite has made.
@@ -77,6 +77,9 @@ pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, Sweep
     let foreign = listed.iter().filter(is_foreign);
     Ok(ForeignPods {
         all: foreign.clone().count(),
-        kubelets: foreign.filter(is_kubelets).count(),
+        kubelets: foreign
+            .filter(is_kubelets)
+            .map(|sandbox| sandbox.id.clone())
+            .collect(),
     })
 }

@@ -118,7 +118,7 @@ fn what_the_kernel_knows_to_be_dead_has_ended_whatever_its_status_says() {
 #[track_caller]
 fn is_never_convicted_by_who_is_held_up(by: Duration) {
     let all = load::embedded().expect("the cases are valid");
-    let core = all.into_iter().filter(|case| case.tier == Tier::Core);
+    let core = all.into_iter().filter(|case| case.tier <= Tier::Core);
     let hold_up = Some((Duration::from_millis(1_700), by));
     let rehearsal = Rehearsal {
         drive: DriveOptions {
