@@ -134,8 +134,8 @@ pub struct Seen {
 /// The beginning of a fault about something of the run that stays on the node.
 pub const NOT_REMOVED: &str = "not removed: ";
 
-/// How the fault of a run begins whose pods somebody else may have changed: a rule that is broken in
-/// it proves nothing.
+/// The beginning of the fault of a run whose pods somebody else may have changed: a rule that is
+/// broken in it proves nothing.
 pub const DISTURBED: &str = "disturbed: ";
 
 /// The beginning of a leftover that the end of the run removed.

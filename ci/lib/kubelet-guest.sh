@@ -148,7 +148,8 @@ disturbed() {
   local code=0
   timeout --signal INT 300 "$suite" "${arguments[@]}" --allow kubelet ORD-01 >"$log" 2>&1 || code=$?
   has_removed
-  ((code != 0)) || die "the run succeeded beside the stand-in"
+  ((code == 3)) || die "exit code $code beside the stand-in, not 3"
+  grep -q 'disturbed: a kubelet ran beside this run' "$log"
 }
 
 succeeds() {

@@ -1,8 +1,8 @@
 //! What the log of the running kubelet says of Evented PLEG.
 //!
-//! The lines differ by version. Up to 1.36 the kubelet logs at verbosity 4 each status that it makes
-//! of an event, and that it falls back to relists; 1.37 logs at verbosity 4 each relist for an
-//! event, and always that it has given up. Only lines of the running process count.
+//! The lines differ by version. Up to 1.36 the kubelet logs at verbosity 4 each status that it
+//! makes of an event, and that it falls back to relists; 1.37 logs at verbosity 4 each relist for
+//! an event, and always that it has given up. Only lines of the running process count.
 
 use std::path::PathBuf;
 use std::time::Duration;

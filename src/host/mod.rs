@@ -293,19 +293,13 @@ impl Kernel {
         }
     }
 
-    /// The visible kubelet that uses the runtime at this socket; any kubelet if the runtime has no
-    /// socket; none on a simulated kernel.
+    /// The visible kubelet that uses the runtime at this socket; none for a runtime without one,
+    /// which no other process can use, and on a simulated kernel.
     #[must_use]
     pub fn kubelet(&self, socket: Option<&Path>) -> Option<KubeletProcess> {
-        let uses = |kubelet: &KubeletProcess| socket.is_none_or(|socket| kubelet.uses(socket));
-        match self {
-            Self::Host => {
-                let clients = socket.and_then(socket_clients);
-                let found = kubelets(&FileTree::default(), clients.as_ref());
-                found.into_iter().find(uses)
-            }
-            Self::Simulated(_) => None,
-        }
+        let socket = socket.filter(|_| !self.is_simulated())?;
+        let found = kubelets(&FileTree::default(), socket_clients(socket).as_ref());
+        found.into_iter().find(|kubelet| kubelet.uses(socket))
     }
 
     /// Creates the directory for the logs of a run's containers, below the given parent or a

@@ -63,9 +63,20 @@ impl CleanUp {
         }
     }
 
+    /// Removes everything but these sandboxes and the images that they need, looks for a kubelet
+    /// again, and starts one that was paused; returns whether all is removed, and what was wrong.
+    pub(super) async fn end(&mut self, keep: &[SandboxId]) -> (bool, Vec<String>) {
+        let mut faults = self.all_but(keep).await;
+        let removed = faults.is_empty();
+        if let Some(guard) = self.kubelet.take() {
+            faults.extend(guard.end(&self.caller).await);
+        }
+        (removed, faults)
+    }
+
     /// Removes everything but these sandboxes and the images that they need; returns what could not
     /// be removed, and how to remove it later.
-    pub(super) async fn all_but(&self, keep: &[SandboxId]) -> Vec<String> {
+    async fn all_but(&self, keep: &[SandboxId]) -> Vec<String> {
         // Objects of calls in progress are not listed yet.
         self.caller.settled().await;
         let began = host::now();
@@ -81,14 +92,6 @@ impl CleanUp {
                     return vec![format!("not cleaned up: {fault}; try {}", self.again)];
                 }
             }
-        }
-    }
-
-    /// Looks for a kubelet again, and starts one that was paused; returns what was wrong.
-    pub(super) async fn end_kubelet_guard(&mut self) -> Vec<String> {
-        match self.kubelet.take() {
-            Some(guard) => guard.end(&self.caller).await,
-            None => Vec::new(),
         }
     }
 

@@ -355,9 +355,7 @@ impl PreparedRun<'_> {
         let mut clean_up = self.clean_up;
         clean_up.waits = !execution.is_gone();
         let kept = execution.kept();
-        let mut faults = runtime.block_on(clean_up.all_but(&kept));
-        let removed = faults.is_empty();
-        faults.extend(runtime.block_on(clean_up.end_kubelet_guard()));
+        let (removed, mut faults) = runtime.block_on(clean_up.end(&kept));
         drawing.abort();
         following.abort();
         progress.finish();
@@ -426,9 +424,7 @@ async fn abandon(
     mut clean_up: CleanUp,
     file: Option<HistoryFile>,
 ) {
-    let mut faults = clean_up.all_but(&[]).await;
-    let removed = faults.is_empty();
-    faults.extend(clean_up.end_kubelet_guard().await);
+    let (removed, mut faults) = clean_up.end(&[]).await;
     let all = [&[fault.to_string()], &faults[..]].concat();
     end(caller, removed, all);
     faults.extend(finish_history(file).await);

@@ -100,8 +100,7 @@ where
         .collect();
     let result = worked.map_err(|fault| faults.extend(fault)).ok();
     runtime.block_on(session.unsubscribe());
-    faults.extend(runtime.block_on(clean_up.all_but(&[])));
-    faults.extend(runtime.block_on(clean_up.end_kubelet_guard()));
+    faults.extend(runtime.block_on(clean_up.end(&[])).1);
     Ok(WorkEnd { result, faults })
 }
 

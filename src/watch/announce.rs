@@ -13,8 +13,8 @@ use crate::report::printable;
 use crate::run::Endpoints;
 use crate::terminal;
 
-/// Refuses to take events from a kubelet that uses the runtime: one that is seen, one whose pods are
-/// there, or one that may be there where the host's processes are hidden.
+/// Refuses to take events from a kubelet that uses the runtime: one that is seen, one whose pods
+/// are there, or one that may be there where the host's processes are hidden.
 pub(super) async fn refuse_theft(
     socket: Option<&Path>,
     options: &WatchOptions,
