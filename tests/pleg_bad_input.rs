@@ -435,6 +435,15 @@ fn a_relist_before_all_are_inspected_finds_the_others_again() {
 }
 
 #[test]
+fn a_request_to_relist_one_pod_is_served_by_a_later_relist_of_all_pods() {
+    let mut kubelet = Kubelet::new(Features::Generic, 1000);
+    let mut generic = Generic::new();
+    let due = |generic: &Generic| [4, 5, 6].map(|second| generic.is_due(at(second)));
+    generic.relist(&mut kubelet, at(5), &one_pod(at(5), &[]));
+    assert_eq!(due(&generic), [false, false, true]);
+}
+
+#[test]
 fn of_a_uid_or_an_id_that_comes_twice_one_counts() {
     let mut kubelet = Kubelet::new(Features::Generic, 1000);
     let mut generic = Generic::new();

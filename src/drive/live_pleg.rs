@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
-use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::time::Interval;
 
 use super::recording_client::RecordingClient;
 use crate::history::{
@@ -15,12 +16,14 @@ use crate::host;
 use crate::metrics::{Metrics, RunningState};
 use crate::pleg::{
     Channel, Features, Generic, Inspection, Kubelet, LifecycleEvent, ListedPod, Moment,
-    POD_UID_LABEL, SharedUid, State, StatusFault, Statuses, list_pods, pod_status,
+    POD_UID_LABEL, PodList, SharedUid, State, StatusFault, Statuses, list_pods, pod_status,
 };
 
 /// One relist that succeeded.
 #[derive(Debug)]
 pub struct Relist {
+    /// The pod, if it was relisted on demand; none for a relist of all pods.
+    pub pod: Option<SharedUid>,
     /// When the runtime was asked.
     pub began: HostInstant,
     /// What there is, in the order of the answer.
@@ -39,6 +42,22 @@ pub struct Relist {
 /// The call that a relist failed in, and how.
 pub type RelistFault = (&'static str, CallFault);
 
+/// The pod of a request, and its time.
+type Requested = (SharedUid, Moment);
+
+/// Requests a relist of one pod, as a kubelet 1.36 or later does after each sync of it.
+#[derive(Clone, Debug)]
+pub struct RelistRequests(Sender<Requested>);
+
+impl RelistRequests {
+    /// Requests it. A request beyond the queue of a kubelet is dropped: the next relist of all pods
+    /// serves it.
+    pub fn request(&self, pod: &str) {
+        let now = Moment::from_ns(host::now().realtime_ns);
+        let _ = self.0.try_send((SharedUid::from(pod), now));
+    }
+}
+
 /// A Generic PLEG, and the runtime that it asks.
 pub struct LivePleg {
     client: RecordingClient,
@@ -46,6 +65,7 @@ pub struct LivePleg {
     labels: Labels,
     kubelet: Kubelet,
     generic: Generic,
+    requests: (Sender<Requested>, Receiver<Requested>),
 }
 
 impl LivePleg {
@@ -59,27 +79,67 @@ impl LivePleg {
             labels,
             kubelet: Kubelet::new(Features::Generic, Channel::KUBELET_CAPACITY),
             generic: Generic::new(),
+            requests: mpsc::channel(Generic::RELIST_REQUESTS),
         }
     }
 
-    /// Relists, a period after the end of the last time and when it is woken, until nobody wants to
-    /// know.
+    /// The queue of requests to relist one pod.
+    #[must_use]
+    pub fn requests(&self) -> RelistRequests {
+        RelistRequests(self.requests.0.clone())
+    }
+
+    /// Relists all pods, a period after the end of the last time and when it is woken, and single
+    /// pods on demand, until nobody wants to know.
     ///
     /// A runtime that is slow to answer shall not hold up events: this belongs into a task of its
     /// own.
     pub async fn run(mut self, to: Sender<Result<Relist, RelistFault>>, wake: Arc<Notify>) {
         let mut tick = tokio::time::interval(Generic::PERIOD);
         loop {
-            tokio::select! {
-                _ = tick.tick() => {}
-                () = wake.notified() => {}
-            }
-            let relisted = self.relist().await;
-            if to.send(relisted).await.is_err() {
+            let relisted = tokio::select! {
+                // As in a kubelet, a relist of all pods that is due goes first.
+                biased;
+                () = due(&mut tick, &wake) => {
+                    let relisted = self.relist().await;
+                    tick.reset();
+                    Some(relisted)
+                }
+                Some(request) = self.requests.1.recv() => self.relist_pod(request).await.map(Ok),
+            };
+            if let Some(relisted) = relisted
+                && to.send(relisted).await.is_err()
+            {
                 return;
             }
-            tick.reset();
         }
+    }
+
+    /// Relists one pod, unless a relist of all pods has served the request. None, too, if a list
+    /// fails or lacks the pod: that is left to the next relist of all pods.
+    async fn relist_pod(&mut self, request: Requested) -> Option<Relist> {
+        let (uid, requested_at) = request;
+        if !self.generic.is_due(requested_at) {
+            return None;
+        }
+        let began = host::now();
+        let relisted = self.relist_pod_at(began, &uid).await;
+        self.metrics.pod_relisted(host::elapsed(began));
+        relisted
+    }
+
+    async fn relist_pod_at(&mut self, began: HostInstant, uid: &SharedUid) -> Option<Relist> {
+        let mut labels = self.labels.clone();
+        labels.extend([(POD_UID_LABEL.to_owned(), uid.to_string())]);
+        let (sandboxes, containers) = self.list(labels).await.ok()?;
+        let list = list_pods(Moment::from_ns(began.realtime_ns), &sandboxes, &containers);
+        if !list.iter().any(|pod| pod.uid == uid.as_str()) {
+            return None;
+        }
+        self.generic
+            .relist_pod(&mut self.kubelet, uid.as_str(), &list);
+        let inspections = self.inspect(&list).await;
+        Some(self.relisted(Some(uid.clone()), began, inspections, sandboxes, containers))
     }
 
     /// Relists once.
@@ -101,9 +161,15 @@ impl LivePleg {
     }
 
     async fn relist_at(&mut self, began: HostInstant, at: Moment) -> Result<Relist, RelistFault> {
-        let (sandboxes, containers) = self.list().await?;
+        let (sandboxes, containers) = self.list(self.labels.clone()).await?;
         let list = list_pods(at, &sandboxes, &containers);
         self.generic.relist(&mut self.kubelet, at, &list);
+        let inspections = self.inspect(&list).await;
+        Ok(self.relisted(None, began, inspections, sandboxes, containers))
+    }
+
+    /// Inspects the wanted pods. Returns the inspections as with the gate `EventedPLEG`.
+    async fn inspect(&mut self, list: &PodList<'_>) -> BTreeMap<SharedUid, Inspection> {
         let mut with_evented_pleg_gate = BTreeMap::new();
         while let Some(wanted) = self.generic.wanted() {
             let pod = list.pod(wanted.index).expect("it was found in this list");
@@ -113,23 +179,38 @@ impl LivePleg {
             with_evented_pleg_gate.insert(wanted.uid.clone(), inspection(true));
             self.generic.inspected(&mut self.kubelet, inspection(false));
         }
+        with_evented_pleg_gate
+    }
+
+    fn relisted(
+        &mut self,
+        pod: Option<SharedUid>,
+        began: HostInstant,
+        with_evented_pleg_gate: BTreeMap<SharedUid, Inspection>,
+        sandboxes: Vec<SandboxListing>,
+        containers: Vec<ContainerListing>,
+    ) -> Relist {
         let entries = self.kubelet.cache.entries().into_iter();
         let believed = entries.map(|(uid, entry)| (uid.clone(), entry.inspection.clone()));
-        Ok(Relist {
+        Relist {
+            pod,
             began,
             with_evented_pleg_gate,
             believed: believed.collect(),
             lifecycle: self.kubelet.channel.drain().collect(),
             sandboxes,
             containers,
-        })
+        }
     }
 
-    async fn list(&self) -> Result<(Vec<SandboxListing>, Vec<ContainerListing>), RelistFault> {
-        let sandboxes = Request::ListSandboxes(self.labels.clone());
+    async fn list(
+        &self,
+        labels: Labels,
+    ) -> Result<(Vec<SandboxListing>, Vec<ContainerListing>), RelistFault> {
+        let sandboxes = Request::ListSandboxes(labels.clone());
         let containers = Request::ListContainers {
             sandbox: None,
-            labels: self.labels.clone(),
+            labels,
         };
         let Reply::Sandboxes(sandboxes) = ask(&self.client, sandboxes).await? else {
             unreachable!("`ListPodSandbox` is answered by sandboxes");
@@ -152,6 +233,14 @@ impl LivePleg {
                 self.metrics.containers(state, containers);
             }
         }
+    }
+}
+
+/// Waits until a relist of all pods is due.
+async fn due(tick: &mut Interval, wake: &Notify) {
+    tokio::select! {
+        _ = tick.tick() => {}
+        () = wake.notified() => {}
     }
 }
 

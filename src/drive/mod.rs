@@ -26,7 +26,7 @@ mod user_hooks;
 pub use background_relist::BackgroundRelist;
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
 pub use heartbeat::Heartbeat;
-pub use live_pleg::{LivePleg, Relist, RelistFault};
+pub use live_pleg::{LivePleg, Relist, RelistFault, RelistRequests};
 pub use options::{Allowance, DriveOptions, PodOptions};
 pub use recording_client::RecordingClient;
 pub use sabotage::{PANIC_IN, PANIC_JUDGING, Sabotage};

@@ -51,7 +51,7 @@ pub use shared::{Shared, Text};
 pub use signal::Signal;
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerReport, ContainerState, ContainerStatus, Event,
-    EventKind, ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxReport, SandboxState,
-    SandboxStatus,
+    EventKind, ImageListing, Labels, POD_UID_LABEL, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxState, SandboxStatus,
 };
 pub use subject::{EventArrival, Subject, SubjectKind};

@@ -13,6 +13,9 @@ use super::{ContainerId, ContainerSetup, PodUid, RuntimeNanos, SandboxId, Shared
 /// Labels or annotations.
 pub type Labels = Shared<BTreeMap<Text, Text>>;
 
+/// The label with the UID of a container's or sandbox's pod.
+pub const POD_UID_LABEL: &str = "io.kubernetes.pod.uid";
+
 /// `runtime.v1.ContainerEventType`.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

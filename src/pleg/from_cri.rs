@@ -11,8 +11,7 @@ use super::pod_list::{ListedItem, PodIdentity, PodList};
 use super::shared_id::ById;
 use crate::history::{ContainerListing, Labels, SandboxListing, Text};
 
-/// The label with the UID of a container's or sandbox's pod.
-pub const POD_UID_LABEL: &str = "io.kubernetes.pod.uid";
+pub use crate::history::POD_UID_LABEL;
 const POD_NAME_LABEL: &str = "io.kubernetes.pod.name";
 const POD_NAMESPACE_LABEL: &str = "io.kubernetes.pod.namespace";
 

@@ -76,6 +76,8 @@ impl Generic {
     pub const PERIOD: Duration = Duration::from_secs(1);
     /// The health threshold without events.
     pub const THRESHOLD: Duration = Duration::from_secs(180);
+    /// How many requests to relist one pod may wait; more are dropped.
+    pub const RELIST_REQUESTS: usize = 200;
     /// The relist period while the Evented PLEG of kubelet 1.26 to 1.36 is in use.
     pub const PERIOD_WITH_EVENTS: Duration = Duration::from_secs(300);
     /// The health threshold while it is in use.
@@ -121,6 +123,16 @@ impl Generic {
         if !self.reconcile(slot, index, &pod, list.at(), true) {
             kubelet.cache.set_observed(uid, list.at());
         }
+    }
+
+    /// Whether a request to relist one pod is due: a relist of all pods that began at or after it
+    /// has served it.
+    ///
+    /// Source: kubernetes 1.36 `pkg/kubelet/pleg/generic.go` (`workerLoopIteration`), with the
+    /// feature gate `PLEGOnDemandRelist`.
+    #[must_use]
+    pub fn is_due(&self, requested_at: Moment) -> bool {
+        self.relisted_at.is_none_or(|last| requested_at > last)
     }
 
     /// Requests that the next relist inspects a pod, changed or not.

@@ -4,6 +4,8 @@
 //! maintains the cache that pod workers act on. There are two. The [`Generic`] PLEG lists all pods
 //! and compares. The Evented PLEG consumes the runtime's events: up to kubelet 1.36 it stores their
 //! payload in the cache ([`receive`]); from 1.37 on STOPPED is a hint to relist ([`relist_hint`]).
+//! From 1.36 on the Generic PLEG also relists one pod on demand, after each sync of it
+//! ([`Generic::relist_pod`], [`Generic::is_due`]).
 //!
 //! Pure: no I/O, no clock, no async. The caller calls the runtime and reads the clock; every
 //! [`Moment`] is passed in. So every interleaving can be tested.

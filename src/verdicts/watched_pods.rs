@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{
-    Body, CallFault, CallId, CaseHistory, ContainerId, Entry, Event, HostInstant, PodUid, Reply,
-    Request,
+    Body, CallFault, CallId, CaseHistory, ContainerId, Entry, Event, HostInstant, POD_UID_LABEL,
+    PodUid, Reply, Request,
 };
 use crate::limits;
 
@@ -34,8 +34,10 @@ pub(super) struct WatchedPods {
     pods: BTreeMap<PodUid, Listed>,
     /// The pod of each sandbox and container that the last relist or a later event has shown.
     owners: HashMap<ContainerId, PodUid>,
-    /// Calls for the status of a sandbox or container of a pod.
+    /// Calls for a list of a pod's parts, or for the status of one.
     asked: BTreeMap<CallId, PodUid>,
+    /// The entries of the lists of the last relist, if that was of one pod, on demand.
+    on_demand: Vec<Arc<Entry>>,
     followed: BTreeMap<PodUid, Followed>,
     /// Events whose pod is not known yet.
     unclaimed: VecDeque<Arc<Entry>>,
@@ -85,6 +87,7 @@ impl WatchedPods {
             pods: BTreeMap::new(),
             owners: HashMap::new(),
             asked: BTreeMap::new(),
+            on_demand: Vec::new(),
             followed: BTreeMap::new(),
             unclaimed: VecDeque::new(),
         }
@@ -172,17 +175,33 @@ impl WatchedPods {
         let id = match request {
             Request::SandboxStatus(id) => ContainerId::from(id),
             Request::ContainerStatus(id) => id.clone(),
+            Request::ListSandboxes(labels) | Request::ListContainers { labels, .. } => {
+                if matches!(request, Request::ListSandboxes(_)) {
+                    self.on_demand.clear();
+                }
+                if let Some(uid) = labels.get(POD_UID_LABEL) {
+                    let pod = PodUid::from(&**uid);
+                    self.listed_on_demand(&pod, entry);
+                    self.asked.insert(call, pod);
+                }
+                return;
+            }
             _ => return,
         };
         if let Some(pod) = self.owners.get(&id).cloned() {
-            self.asked.insert(call, pod.clone());
             self.inspected(&pod, entry);
+            self.asked.insert(call, pod);
         }
     }
 
     fn call_ended(&mut self, call: CallId, result: Result<&Reply, &CallFault>, entry: &Arc<Entry>) {
         if let Some(pod) = self.asked.remove(&call) {
-            self.inspected(&pod, entry);
+            match result {
+                Ok(Reply::Sandboxes(_) | Reply::Containers(_)) => {
+                    self.listed_on_demand(&pod, entry);
+                }
+                Ok(_) | Err(_) => self.inspected(&pod, entry),
+            }
         }
         match self.relists.ended(call, result, entry) {
             Step::None => {}
@@ -202,12 +221,28 @@ impl WatchedPods {
         }
     }
 
-    /// Notes an entry about the status of a part of a pod.
+    /// Notes an entry of a list of a pod's parts.
+    fn listed_on_demand(&mut self, pod: &PodUid, entry: &Arc<Entry>) {
+        self.on_demand.push(entry.clone());
+        if let Some(followed) = self.followed.get_mut(pod) {
+            followed.history.push(entry);
+        }
+    }
+
+    /// Notes an entry about the status of a part of a pod, which belongs to the last relist. One on
+    /// demand may be the first to show the pod.
     fn inspected(&mut self, pod: &PodUid, entry: &Arc<Entry>) {
-        if let (Some(listed), Some(last)) = (self.pods.get_mut(pod), &self.last) {
-            let is_of_last = |first: &Arc<Entry>| first.seq == last.began();
-            if !listed.inspection.first().is_some_and(is_of_last) {
-                listed.inspection = last.of_pod(pod);
+        let lists = self.on_demand.first().map(|first| first.seq);
+        let began = lists.or(self.last.as_ref().map(Relist::began));
+        let is_new = lists.is_some() && self.pods.len() < limits::WATCHED;
+        if is_new || self.pods.contains_key(pod) {
+            let listed = self.pods.entry(pod.clone()).or_default();
+            if listed.inspection.first().map(|first| first.seq) != began {
+                listed.inspection = match &self.last {
+                    _ if lists.is_some() => self.on_demand.clone(),
+                    Some(last) => last.of_pod(pod),
+                    None => Vec::new(),
+                };
             }
             listed.inspection.push(entry.clone());
         }

@@ -33,6 +33,8 @@ pub enum Notice {
         subject: Subject,
         /// The kind of the lifecycle event.
         lifecycle: String,
+        /// Whether it was a relist of this pod alone, after a sync that is inferred.
+        on_demand: bool,
     },
     /// A rule is broken.
     Violation {
@@ -130,6 +132,8 @@ pub struct Summary {
     pub reconnects: u64,
     /// Relists that succeeded.
     pub relists: u64,
+    /// Relists of one pod, each after a sync that is inferred.
+    pub pod_relists: u64,
 }
 
 /// A duration in nanoseconds, for JSON.

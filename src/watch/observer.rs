@@ -13,8 +13,8 @@ use super::notice::{EventSeen, Notice, Subject, Summary, nanos};
 use super::table::{LastEvent, PodRow, belief};
 use crate::drive::Relist;
 use crate::history::{
-    ContainerListing, Event, EventKind, HostInstant, Labels, SandboxId, SandboxListing,
-    SandboxStatus,
+    ContainerListing, ContainerStatus, Event, EventKind, HostInstant, Labels, SandboxId,
+    SandboxListing, SandboxStatus,
 };
 use crate::limits;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
@@ -115,18 +115,24 @@ impl Observer {
 
     /// Processes a relist.
     pub(super) fn relisted(&mut self, relist: Relist) -> Vec<Notice> {
-        self.summary.relists += 1;
-        let listed = listed(&relist);
-        let by_id = listed
-            .into_iter()
-            .map(|subject| (subject.id.clone(), subject));
-        self.earlier = std::mem::replace(&mut self.names, by_id.collect());
-        let notices = if self.summary.relists > 1 {
-            self.sent(&relist.lifecycle)
+        let is_of_pod = relist.pod.is_some();
+        let listed = listed(&relist).into_iter();
+        let by_id = listed.map(|subject| (subject.id.clone(), subject));
+        if is_of_pod {
+            self.summary.pod_relists += 1;
+            self.names.extend(by_id);
+        } else {
+            self.summary.relists += 1;
+            self.earlier = std::mem::replace(&mut self.names, by_id.collect());
+        }
+        let notices = if is_of_pod || self.summary.relists > 1 {
+            self.sent(&relist.lifecycle, is_of_pod)
         } else {
             Vec::new()
         };
-        self.relist_evented(&relist);
+        if !is_of_pod {
+            self.relist_evented(&relist);
+        }
         self.believed = relist.believed;
         notices
     }
@@ -257,7 +263,7 @@ impl Observer {
     }
 
     /// The notices for what the relist loop's Generic PLEG has sent.
-    fn sent(&self, lifecycle: &[LifecycleEvent]) -> Vec<Notice> {
+    fn sent(&self, lifecycle: &[LifecycleEvent], on_demand: bool) -> Vec<Notice> {
         let notice = |event: &LifecycleEvent| {
             let id = event.container.as_ref().map_or("", |id| id.as_str());
             let unknown = || Subject {
@@ -268,6 +274,7 @@ impl Observer {
             Notice::Relist {
                 subject: self.known(id).cloned().unwrap_or_else(unknown),
                 lifecycle: event.kind.to_string(),
+                on_demand,
             }
         };
         lifecycle.iter().map(notice).collect()
@@ -300,6 +307,28 @@ impl Observer {
         self.kubelet.channel.drain().for_each(drop);
         self.relisted = Some(relist.began);
     }
+}
+
+/// The pod that a kubelet has just synced without an error, as an event lets infer: one of its
+/// containers was started, and no other one has failed, whose back-off would be an error. Only a
+/// kubelet's pods have the label.
+pub(super) fn synced_pod(event: &Event) -> Option<&str> {
+    let sandbox = event.sandbox.as_ref()?;
+    let is_start = event.kind == EventKind::Started;
+    let is_container = sandbox.id.as_str() != event.container.as_str();
+    let uid = sandbox.labels.get(POD_UID_LABEL)?;
+    let name = |status: &ContainerStatus| status.metadata.as_ref().map(|own| own.name.clone());
+    let mut newest = BTreeMap::new();
+    for status in &event.containers {
+        let of_name = newest.entry(name(status)).or_insert(status);
+        if status.created_at.0 > of_name.created_at.0 {
+            *of_name = status;
+        }
+    }
+    let mut newest = newest.into_values();
+    let has_failed =
+        newest.any(|status| State::from(status.state) == State::Exited && status.exit_code != 0);
+    (is_start && is_container && !has_failed).then_some(&**uid)
 }
 
 /// Sets the state of the event's subject from its own snapshot.

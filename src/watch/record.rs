@@ -133,14 +133,15 @@ impl Record {
     }
 }
 
+/// Whether it begins a relist of all pods.
 fn is_first_of_relist(body: &Body) -> bool {
     matches!(
         body,
         Body::CallBegan {
             case: None,
-            request: Request::ListSandboxes(_),
+            request: Request::ListSandboxes(labels),
             ..
-        }
+        } if labels.is_empty()
     )
 }
 

@@ -16,18 +16,20 @@ use tokio_util::sync::CancellationToken;
 use super::announce::{announce, refuse_theft};
 use super::error::WatchError;
 use super::notice::Notice;
-use super::observer::Observer;
+use super::observer::{Observer, synced_pod};
 use super::options::WatchOptions;
 use super::output::{Output, show};
 use super::record::Record;
 use super::redact;
 use super::relisting::{RelistUnderWay, Relisting};
-use super::stream::{Stream, notice};
+use super::stream::{Stream, notice, overrun};
 use super::table;
 use super::throttle::Throttle;
 use super::verdict::{Beginning, Ending};
 use crate::cri::Client;
-use crate::drive::{Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, StreamError};
+use crate::drive::{
+    Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, RelistRequests, StreamError,
+};
 use crate::history::{Body, Entry, HostInstant, Labels, StatusCode, StreamEnd};
 use crate::host::InterruptSignals;
 use crate::metrics::{Endpoint, Metrics};
@@ -85,6 +87,7 @@ pub(super) struct Watch<'a> {
     record: Record,
     ending: Ending,
     pleg: Option<LivePleg>,
+    relist_requests: RelistRequests,
     relists: (Sender<Relisted>, Receiver<Relisted>),
     stop: CancellationToken,
     /// Whether it is still unknown if the runtime supports events.
@@ -127,12 +130,14 @@ impl<'a> Watch<'a> {
         let recorder = Recorder::bounded(limits::WATCH_ENTRIES, limits::WATCH_BYTES);
         let reader = recorder.reader();
         let caller = RecordingClient::recording(client, recorder.clone());
+        let pleg = LivePleg::new(caller, metrics.clone(), Labels::new());
         let duration = options.duration;
         Ok(Self {
             options,
             observer: Observer::new(host::now()),
             stream: Stream::new(endpoints.runtime.clone(), recorder.clone(), metrics.clone()),
-            pleg: Some(LivePleg::new(caller, metrics.clone(), Labels::new())),
+            relist_requests: pleg.requests(),
+            pleg: Some(pleg),
             metrics,
             reader,
             record,
@@ -308,6 +313,9 @@ impl<'a> Watch<'a> {
         match &entry.body {
             Body::Event { event, .. } => {
                 self.support_unknown = false;
+                if let Some(pod) = synced_pod(event) {
+                    self.relist_requests.request(pod);
+                }
                 let notice = self.observer.event(entry.at, event);
                 let live = self.stream.received(entry.at);
                 if live.is_some() {
@@ -420,16 +428,6 @@ async fn until(then: Option<tokio::time::Instant>) {
         Some(then) => tokio::time::sleep_until(then).await,
         None => std::future::pending().await,
     }
-}
-
-fn overrun(times: u64) -> Notice {
-    let count = match times {
-        1 => String::new(),
-        _ => format!(", {times} times"),
-    };
-    let detail =
-        format!("events arrived faster than they could be shown, and some were lost{count}");
-    notice("overrun", detail)
 }
 
 /// Whether to continue: not if the output is closed, as after `| head`, which is no error.

@@ -8,12 +8,16 @@ mod scenarios;
 use expect_test::expect;
 
 use super::notice::Notice;
-use super::observer::Observer;
+use super::observer::{Observer, synced_pod};
 use super::output::json;
 use super::text;
-use crate::history::{ContainerId, ContainerState, Event, EventKind};
+use crate::history::{
+    ContainerId, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind, SandboxId,
+    SandboxStatus, Shared,
+};
 use crate::limits;
 use crate::outcome::WatchTotals;
+use crate::pleg::POD_UID_LABEL;
 
 use node::{Node, at, nanos};
 
@@ -48,6 +52,106 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
         outages of the stream: 0, 0.0 ms in all, in which no event is missed
         relists: 44"#]]
     .assert_eq(&anstream::adapter::strip_str(&text::line(at(0), &summary)).to_string());
+}
+
+#[test]
+fn a_start_of_a_kubelets_container_lets_infer_a_sync_of_its_pod() {
+    let started = |container: &str, label: Option<&str>| {
+        let label = label.map(|uid| (POD_UID_LABEL.to_owned(), uid.to_owned()));
+        Event {
+            container: ContainerId::from(container),
+            kind: EventKind::Started,
+            created_at: nanos(0),
+            sandbox: Some(Shared::from(SandboxStatus {
+                id: SandboxId::from("s"),
+                labels: label.into_iter().collect(),
+                ..SandboxStatus::default()
+            })),
+            containers: Vec::new(),
+        }
+    };
+    let stopped = Event {
+        kind: EventKind::Stopped,
+        ..started("c", Some("u"))
+    };
+    assert_eq!(synced_pod(&started("c", Some("u"))), Some("u"));
+    assert_eq!(synced_pod(&started("s", Some("u"))), None, "a sandbox");
+    assert_eq!(synced_pod(&started("c", None)), None, "no kubelet's");
+    assert_eq!(synced_pod(&stopped), None, "a kubelet has not synced yet");
+    let beside = |name: &str, created_at, exit_code| {
+        let status = ContainerStatus {
+            metadata: Some(ContainerMetadata {
+                name: name.into(),
+                attempt: 0,
+            }),
+            state: ContainerState::Exited,
+            created_at: nanos(created_at),
+            exit_code,
+            ..ContainerStatus::default()
+        };
+        status.into()
+    };
+    let pod = |containers| {
+        let event = Event {
+            containers,
+            ..started("c", Some("u"))
+        };
+        synced_pod(&event).is_some()
+    };
+    assert!(!pod(vec![beside("other", 1, 3)]), "in a back-off");
+    assert!(
+        pod(vec![beside("other", 1, 3), beside("other", 2, 0)]),
+        "an earlier attempt"
+    );
+}
+
+#[test]
+fn an_outage_is_said_to_end_events_for_kubelets() {
+    let said = |outages| {
+        let totals = WatchTotals {
+            outages,
+            ..WatchTotals::default()
+        };
+        let summary = Notice::Summary(Observer::new(at(0)).summary(at(1), &totals));
+        text::line(at(1), &summary).contains("follows no events until it is restarted")
+    };
+    assert_eq!([0, 1].map(said), [false, true]);
+}
+
+#[test]
+fn a_relist_on_demand_is_counted_and_marked_as_inferred() {
+    let mut node = Node::new();
+    node.relist(100);
+    node.container = Some(ContainerState::Running);
+    node.event(2100, EventKind::Started);
+    node.relist_pod(2101);
+    node.expect_lines(&expect![[r#"
+        2026-11-20T16:52:42.100Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ContainerStarted
+        2026-11-20T16:52:42.101Z relist   shop/web  app  c0ffee00c0ffe  generic: ContainerStarted, on demand (inferred: its pod was synced)"#]]);
+    let summary = node.summary(at(3000));
+    assert_eq!((summary.relists, summary.pod_relists), (1, 1));
+}
+
+#[test]
+fn a_history_that_begins_after_a_relist_on_demand_begins_with_that() {
+    let mut node = Node::new();
+    node.container = Some(ContainerState::Created);
+    node.relist(100);
+    node.relist(1000);
+    node.container = Some(ContainerState::Running);
+    node.event(1500, EventKind::Started);
+    node.relist_pod(1501);
+    (2..5).for_each(|second| node.relist(second * 1000));
+    // It shows nothing new, so that it asks for no status.
+    node.relist_pod(4500);
+    (5..20).for_each(|second| node.relist(second * 1000));
+    node.container = Some(ContainerState::Exited);
+    node.event(20_500, EventKind::Stopped);
+    (21..40).for_each(|second| node.relist(second * 1000));
+    let text = node.text();
+    let alarms = ["MISSED", "DISAGREE", "BROKEN"];
+    let alarms = alarms.iter().filter(|alarm| text.contains(**alarm));
+    assert_eq!(alarms.count(), 0, "{text}");
 }
 
 #[test]
@@ -263,7 +367,7 @@ fn json_has_a_line_for_each_notice() {
     }
     expect![[r#"
         {"time":"2026-11-20T16:52:42.000Z","type":"event","namespace":"shop","pod":"web","uid":"u-1","container":"app","id":"c0ffee00c0ffee00","kind":"STOPPED","state":"EXITED","exit_code":137,"reason":"OOM\u001b[31mKilled","created_at_ns":1795193562000000000,"arrived_ns":1795193562000600000,"lag_ns":600000,"queued":false,"evented":"taken","lifecycle":["ContainerDied"],"panic":null}
-        {"time":"2026-11-20T16:52:43.000Z","type":"summary","watched_ns":3000000000,"events":{"STOPPED":1},"queued":0,"lag_median_ns":600000,"lag_p95_ns":600000,"lag_max_ns":600000,"missed":0,"disagreements":0,"other_violations":0,"outages":0,"without_stream_ns":0,"panics":0,"reconnects":0,"relists":1}"#]].assert_eq(&lines.join("\n"));
+        {"time":"2026-11-20T16:52:43.000Z","type":"summary","watched_ns":3000000000,"events":{"STOPPED":1},"queued":0,"lag_median_ns":600000,"lag_p95_ns":600000,"lag_max_ns":600000,"missed":0,"disagreements":0,"other_violations":0,"outages":0,"without_stream_ns":0,"panics":0,"reconnects":0,"relists":1,"pod_relists":0}"#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 
 use super::notice::{EventSeen, Notice, Subject, Summary};
+use super::stream::KUBELETS_GAVE_UP;
 use crate::history::HostInstant;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::report::{cut, printable, rfc3339, short_id, signed_span, span};
@@ -26,9 +27,17 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
     let at = rfc3339(at);
     match notice {
         Notice::Event(seen) => format!("{at} {}", event(seen)),
-        Notice::Relist { subject, lifecycle } => {
+        Notice::Relist {
+            subject,
+            lifecycle,
+            on_demand,
+        } => {
             let of = describe(subject);
-            format!("{DIM}{at} relist   {of}  generic: {lifecycle}{DIM:#}")
+            let when = match on_demand {
+                true => ", on demand (inferred: its pod was synced)",
+                false => "",
+            };
+            format!("{DIM}{at} relist   {of}  generic: {lifecycle}{when}{DIM:#}")
         }
         Notice::Violation {
             rule,
@@ -172,5 +181,15 @@ fn summary(totals: &Summary) -> String {
         span(without),
         totals.relists
     );
+    if totals.pod_relists > 0 {
+        let _ = write!(
+            text,
+            ", and {} of one pod on demand, after syncs inferred from starts of containers",
+            totals.pod_relists
+        );
+    }
+    if outages > 0 {
+        let _ = write!(text, "\n{NOTE}{KUBELETS_GAVE_UP}{NOTE:#}");
+    }
     text
 }

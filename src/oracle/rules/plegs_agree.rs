@@ -1,11 +1,14 @@
 //! INV-13: replays a history to two kubelets, one with the Generic and one with the Evented PLEG.
 //! While a pod is at rest, both must hold the same status of it.
 //!
-//! The input of the Generic PLEG is the relists: those of all pods, which run during the cases, and
-//! the one on demand with which the driver inspects each pod at the end of a case's steps. The
-//! input of the Evented PLEG of kubelet 1.26 to 1.36 is the events of one stream and, after the end
-//! of a stream, the next relist. In that relist it takes the containers from `PodSandboxStatus` if
-//! the answer has them, and caches them with the answer's timestamp.
+//! The input of the Generic PLEG is the relists: those of all pods, which run during the cases; the
+//! one on demand with which the driver inspects each pod at the end of a case's steps; and, in a
+//! watch, those on demand after an inferred sync. The Evented PLEG has none on demand, which came
+//! with 1.36: up to 1.35 nothing mends the loss of an event for 300 s.
+//!
+//! The input of the Evented PLEG of kubelet 1.26 to 1.36 is the events of one stream and, after the
+//! end of a stream, the next relist. In that relist it takes the containers from `PodSandboxStatus`
+//! if the answer has them, and caches them with the answer's timestamp.
 //!
 //! A pod is at rest after a relist if no call changes it, and no later relist shows it changed, as
 //! long as its events may take; and at the driver's own inspection, which waits for the events.

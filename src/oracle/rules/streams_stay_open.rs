@@ -14,7 +14,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-21",
     name: "invariant::streams-stay-open",
     sentence: "A runtime ends no event stream while it runs.",
-    source: "kubelet 1.26 to 1.36, evented.go: each end is one of five attempts, then no events; \
+    source: "kubelet 1.26 to 1.37, evented.go: five retries without a pause, of which one restart \
+                 of the runtime uses up all, then no events until the kubelet restarts; \
                  kubernetes#129827",
     requirements: &["R1"],
     kinds: &[Kind::StreamEnded],

@@ -17,7 +17,10 @@ use crate::history::{
     RunInfo, RunPlan, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
     SandboxState, SandboxStatus, Seq, StreamEnd, SubscriptionId,
 };
-use crate::pleg::{Moment, SharedUid, StatusFault, Statuses, list_pods, pod_status};
+use crate::pleg::{
+    LifecycleEvent, LifecycleKind, Moment, POD_UID_LABEL, SharedId, SharedUid, StatusFault,
+    Statuses, list_pods, pod_status,
+};
 use crate::verdicts::{Scope, Verdicts};
 
 const BEGAN_NS: i64 = 1_795_193_560_000_000_000;
@@ -136,10 +139,15 @@ impl Node {
     /// The calls of a relist, which asks for statuses if something has changed.
     fn calls_of_relist(&mut self, ms: u64, relist: &Relist) {
         let sandboxes = Reply::Sandboxes(relist.sandboxes.clone());
-        self.call(ms, Request::ListSandboxes(Labels::new()), sandboxes);
+        let labels: Labels = relist
+            .pod
+            .iter()
+            .map(|uid| (POD_UID_LABEL, uid.as_str()))
+            .collect();
+        self.call(ms, Request::ListSandboxes(labels.clone()), sandboxes);
         let request = Request::ListContainers {
             sandbox: None,
-            labels: Labels::new(),
+            labels,
         };
         self.call(ms, request, Reply::Containers(relist.containers.clone()));
         let listed = Some((self.sandbox, self.container));
@@ -244,7 +252,17 @@ impl Node {
         self.record(arrived, body);
     }
 
+    /// Relists all pods.
     pub(super) fn relist(&mut self, ms: u64) {
+        self.relist_at(ms, None);
+    }
+
+    /// Relists the pod on demand, and its container has started.
+    pub(super) fn relist_pod(&mut self, ms: u64) {
+        self.relist_at(ms, Some("u-1"));
+    }
+
+    fn relist_at(&mut self, ms: u64, pod: Option<&str>) {
         let sandboxes = self
             .sandbox_status()
             .into_iter()
@@ -281,8 +299,9 @@ impl Node {
         };
         let believed = statuses(false);
         let relist = Relist {
+            pod: pod.map(SharedUid::from),
             began: at(ms),
-            lifecycle: Vec::new(),
+            lifecycle: pod.map_or_else(Vec::new, started),
             with_evented_pleg_gate: statuses(true),
             believed,
             sandboxes,
@@ -307,6 +326,14 @@ impl Node {
     pub(super) fn expect_lines(&self, expected: &Expect) {
         expected.assert_eq(&self.text());
     }
+}
+
+fn started(pod: &str) -> Vec<LifecycleEvent> {
+    vec![LifecycleEvent {
+        pod: SharedUid::from(pod),
+        kind: LifecycleKind::ContainerStarted,
+        container: Some(SharedId::from("c0ffee00c0ffee00")),
+    }]
 }
 
 struct Answers(Option<SandboxReport>, Option<ContainerStatus>);
