@@ -10,11 +10,14 @@ use super::Fault;
 use super::args::ConnectionArgs;
 use super::config::Config;
 
-/// In crictl's order.
-const USUAL: [&str; 3] = [
+/// In crictl's order; then those of k3s and RKE2, k0s, and MicroK8s.
+const USUAL: [&str; 6] = [
     "unix:///run/containerd/containerd.sock",
     "unix:///run/crio/crio.sock",
     "unix:///var/run/cri-dockerd.sock",
+    "unix:///run/k3s/containerd/containerd.sock",
+    "unix:///run/k0s/containerd.sock",
+    "unix:///var/snap/microk8s/common/run/containerd.sock",
 ];
 
 /// The value of `--runtime-endpoint` for the model.

@@ -135,35 +135,35 @@ mod tests {
     fn the_ranges_end_where_a_version_is_fixed() {
         use CgroupDriver::{Cgroupfs, Systemd};
         let (stalled, fit) = ("Note stalled-reader", "Ok runtime-version");
+        let (lost, order) = ("Note oom-reason-lost", "Note stopped-before-started");
         check("containerd", "1.6.20~ds1", Cgroupfs, &["Wrong no-events"]);
         check(
             "containerd",
             "v1.7.0",
             Cgroupfs,
-            &["Note single-subscriber", fit],
+            &["Note single-subscriber", lost, fit],
         );
         check(
             "containerd",
             "1.7.34",
             Cgroupfs,
-            &["Note single-subscriber", fit],
+            &["Note single-subscriber", lost, fit],
         );
         let timestamp = "Wrong timestamp-without-statuses";
-        check("containerd", "2.0.0", Cgroupfs, &[timestamp, stalled]);
-        check("containerd", "2.0.2", Cgroupfs, &[timestamp, stalled]);
-        check("containerd", "2.0.3", Cgroupfs, &[stalled, fit]);
-        check("containerd", "2.2.9", Cgroupfs, &[stalled, fit]);
+        check("containerd", "2.0.0", Cgroupfs, &[timestamp, stalled, lost]);
+        check("containerd", "2.0.2", Cgroupfs, &[timestamp, stalled, lost]);
+        check("containerd", "2.0.3", Cgroupfs, &[stalled, lost, fit]);
+        check("containerd", "2.2.9", Cgroupfs, &[stalled, lost, fit]);
         let torn_down = "Note torn-down-after-start";
         check("containerd", "v2.3.0", Cgroupfs, &[torn_down, stalled, fit]);
         check("containerd", "v2.3.1", Cgroupfs, &[torn_down, stalled, fit]);
         check("containerd", "v2.3.2", Cgroupfs, &[stalled, fit]);
-        let lost = "Note oom-reason-lost";
         check("containerd", "v2.3.4", Systemd, &[stalled, lost, fit]);
         check("cri-o", "1.25.4", Systemd, &["Wrong no-events"]);
         let empty = "Note empty-container-statuses";
-        check("cri-o", "1.26.0", Systemd, &[empty, stalled, fit]);
-        check("cri-o", "1.34.9", Systemd, &[empty, stalled, fit]);
-        check("cri-o", "1.35.0", Systemd, &[stalled, fit]);
+        check("cri-o", "1.26.0", Systemd, &[empty, stalled, order, fit]);
+        check("cri-o", "1.34.9", Systemd, &[empty, stalled, order, fit]);
+        check("cri-o", "1.35.0", Systemd, &[stalled, order, fit]);
         check("other", "1.0", Systemd, &["Note runtime-not-known"]);
     }
 
