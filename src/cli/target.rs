@@ -10,7 +10,7 @@ use super::Fault;
 use super::args::ConnectionArgs;
 use super::config::Config;
 
-/// In crictl's order; then those of k3s and RKE2, k0s, and MicroK8s.
+/// In crictl's order; then those of k3s and RKE2, k0s, and `MicroK8s`.
 const USUAL: [&str; 6] = [
     "unix:///run/containerd/containerd.sock",
     "unix:///run/crio/crio.sock",

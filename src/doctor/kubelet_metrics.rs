@@ -75,22 +75,28 @@ pub(super) fn gave_up(finding: Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
 
     #[track_caller]
     fn check(gate: Option<u8>, counts: Option<(u8, u8)>, expect: Option<&str>) {
         let mut text = String::from("# TYPE kubelet_evented_pleg_connection_error_count counter\n");
         if let Some(gate) = gate {
-            text += &format!(
+            write!(
+                text,
                 "kubernetes_feature_enabled{{name=\"AllAlpha\",stage=\"ALPHA\"}} 1\n\
                  kubernetes_feature_enabled{{name=\"EventedPLEG\",stage=\"ALPHA\"}} {gate}\n"
-            );
+            )
+            .expect("a string takes it");
         }
         if let Some((opened, failed)) = counts {
-            text += &format!(
+            write!(
+                text,
                 "kubelet_evented_pleg_connection_success_count {opened}\n\
                  kubelet_evented_pleg_connection_error_count {failed} 1700000000000\n"
-            );
+            )
+            .expect("a string takes it");
         }
         let metrics = KubeletMetrics::parse(&text);
         assert_eq!(metrics.gate, gate.map(|gate| gate == 1));

@@ -294,7 +294,7 @@ fn log_directories(
     (socket, parent): (Option<&Path>, Option<&Path>),
     done: &mut Sweep,
 ) -> (Vec<LogDirectory>, Owned) {
-    let mut owned = Owned {
+    let mut of_runs = Owned {
         ids: OwnIds::default(),
         runs: Vec::new(),
         elsewhere: BTreeSet::new(),
@@ -309,18 +309,18 @@ fn log_directories(
         if !records.are_of(socket) {
             done.skipped
                 .push(elsewhere(logs, records.socket.as_deref()));
-            owned.elsewhere.insert(owner.run().to_owned());
+            of_runs.elsewhere.insert(owner.run().to_owned());
             return false;
         }
         if run.is_none() && host::is_alive(owner.process()) {
             done.alive.insert(owner.run().to_owned());
             return false;
         }
-        owned.ids.extend(records.made.iter());
-        owned.runs.push(owner.clone());
+        of_runs.ids.extend(records.made.iter());
+        of_runs.runs.push(owner.clone());
         true
     });
-    (found, owned)
+    (found, of_runs)
 }
 
 /// Why the log directory of a run on another runtime stays.

@@ -300,13 +300,13 @@ impl Folder {
     /// # Errors
     /// If none is there.
     pub fn read_link_inside(&self, path: &Path) -> io::Result<PathBuf> {
-        let place = Walk::new(self.again()?, true).to_end(path, false)?;
+        let place = Walk::new(self.again()?, true).walk(path, false)?;
         let target = readlinkat(&place.folder.descriptor, place.name()?, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
     fn inside(&self, path: &Path) -> io::Result<Place> {
-        Walk::new(self.again()?, true).to_end(path, true)
+        Walk::new(self.again()?, true).walk(path, true)
     }
 
     /// Another handle of it.
@@ -344,7 +344,7 @@ impl AsFd for Folder {
 impl Place {
     /// The end of a path. A link there is resolved if `follows`.
     pub(super) fn of(path: &Path, follows: bool) -> io::Result<Self> {
-        Walk::new(Folder::start(".")?, false).to_end(path, follows)
+        Walk::new(Folder::start(".")?, false).walk(path, follows)
     }
 
     pub(super) fn name(&self) -> io::Result<&OsStr> {
@@ -404,13 +404,13 @@ impl Walk {
         }
     }
 
-    fn to_end(mut self, path: &Path, follows: bool) -> io::Result<Place> {
+    fn walk(mut self, path: &Path, follows: bool) -> io::Result<Place> {
         // With a slash behind it, a link is its target.
         let follows = follows || path.as_os_str().as_bytes().ends_with(b"/");
         let mut pending: VecDeque<OsString> = components(path).collect();
         while let Some(component) = pending.pop_front() {
             if component == "/" {
-                self.to_root()?;
+                self.enter_root()?;
                 continue;
             }
             if component == ".." {
@@ -459,7 +459,7 @@ impl Walk {
         }
     }
 
-    fn to_root(&mut self) -> io::Result<()> {
+    fn enter_root(&mut self) -> io::Result<()> {
         self.folders.truncate(1);
         if !self.is_closed {
             self.folders = vec![Folder::start("/")?];

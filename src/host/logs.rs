@@ -381,8 +381,8 @@ mod tests {
         let refused = |mode: u32| {
             let mode = fs::Permissions::from_mode(mode);
             fs::set_permissions(parent.path(), mode).expect("ours");
-            let made = LogDirectory::make(Some(&inner), &run(), None);
-            made.map(|logs| logs.remove()).is_err()
+            let logs = LogDirectory::make(Some(&inner), &run(), None);
+            logs.map(|logs| logs.remove()).is_err()
         };
         assert!(!refused(0o755) && !refused(0o1777));
         assert!(refused(0o777));

@@ -68,12 +68,11 @@ impl Matrix {
                     && rows().all(|cells| cells[first] == cells[place])
                     && profiles.all(|(_, verdicts)| verdicts[first] == verdicts[place])
             };
-            match kept.iter().position(|first| alike(*first)) {
-                Some(at) => columns[at].names.extend(column.names.iter().cloned()),
-                None => {
-                    kept.push(place);
-                    columns.push(column.clone());
-                }
+            if let Some(at) = kept.iter().position(|first| alike(*first)) {
+                columns[at].names.extend(column.names.iter().cloned());
+            } else {
+                kept.push(place);
+                columns.push(column.clone());
             }
         }
         // What few have differs, and stands first.

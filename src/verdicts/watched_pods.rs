@@ -392,13 +392,12 @@ impl WatchedPods {
             if now.since(entry.at) <= self.within {
                 break;
             }
-            match &entry.body {
-                Body::CallBegan { request, .. } => match request {
+            if let Body::CallBegan { request, .. } = &entry.body {
+                match request {
                     Request::ListSandboxes(_) => relist = Some(entry.seq),
                     Request::SandboxStatus(_) => start = relist,
                     _ => {}
-                },
-                _ => {}
+                }
             }
         }
         let from = |start| entries.iter().filter(move |entry| entry.seq >= start);

@@ -223,7 +223,7 @@ fn what_is_no_history_is_reported() {
     show(folder.path()).fails(2, &["directory"]);
     show(Path::new("/dev/zero")).fails(2, &["/dev/zero", "not a regular file"]);
     let file = folder.path().join("file");
-    fs::write(&file, [0; 1 << 16]).unwrap();
+    fs::write(&file, vec![0; 1 << 16]).unwrap();
     show(&file).fails(2, &["does not begin as a history"]);
     fs::write(&file, "").unwrap();
     show(&file).fails(2, &[file.to_str().unwrap(), "empty"]);
