@@ -118,8 +118,8 @@ fn a_crowd_of_others_uses_up_no_memory() {
     let socket = fake.socket();
     let socket = socket.to_str().unwrap();
     let watching = without_output(suite_within(MEMORY, ["watch", "-r", socket]));
-    watching.wait_for("the relist fails: ListContainers: ");
-    watching.wait_for("the limit is: 4194304 bytes");
+    watching
+        .wait_for("the relist fails: ListContainers: RESOURCE_EXHAUSTED: the answer lists 100000");
     for _ in 0..2 {
         fake.wait_for("list_containers");
     }

@@ -203,7 +203,11 @@ fn what_cannot_be_compared_is_reported() {
             "other.json",
             "compare the report other.json: it is of format 2",
         ),
-        (".", "good.json", "compare the report .: Is a directory"),
+        (
+            ".",
+            "good.json",
+            "compare the report .: it is a directory; name a file",
+        ),
     ] {
         inside(&folder, &["compare", before, after]).fails(2, &[message]);
     }
