@@ -214,7 +214,7 @@ pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &No
     running.send(Signal::INT);
     running.wait_for("repeat to exit at once");
     running.send(Signal::INT);
-    let hint = format!("cri-event-conformance cleanup --run-id {run}");
+    let hint = format!(" --run-id {run}");
     running
         .end_within(AT_ONCE)
         .fails(3, &["exiting at once", &hint]);
@@ -282,7 +282,7 @@ pub(crate) fn a_kept_pod_stays_until_it_is_cleaned_up(node: &Node) {
         .run()
         .fails(1, &["kept for inspection: sandbox "]);
     let run = run_id(&ended.err);
-    let hint = format!("cri-event-conformance cleanup --run-id {run}");
+    let hint = format!(" --run-id {run}");
     assert!(ended.err.contains(&hint), "{ended:#?}");
     let left = node.left_of(&run);
     let sandboxes = left.iter().filter(|line| line.starts_with("sandbox "));
