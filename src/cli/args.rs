@@ -115,7 +115,7 @@ pub(super) enum Command {
         /// Cases to show [default: the whole history]: as for `check`
         #[arg(value_name = "FILTER", conflicts_with = "perfetto")]
         filters: Vec<String>,
-        /// Write it as a trace instead, to be opened at https://ui.perfetto.dev
+        /// Write it as a trace instead, to be opened at `https://ui.perfetto.dev`
         #[arg(long, value_name = "FILE")]
         perfetto: Option<PathBuf>,
     },
