@@ -71,12 +71,11 @@ pub struct UserHooks {
     )]
     pub runtime_log_cmd: Option<String>,
     /// The systemd unit of the runtime, such as containerd, to stop, kill and start it by
-    /// `systemctl`, and to read its log by `journalctl`
+    /// `systemctl`, and to read its log by `journalctl`; it takes precedence over the three commands
     #[arg(
         long,
         value_name = "UNIT",
         value_parser = unit,
-        conflicts_with_all = ["runtime_stop_cmd", "runtime_kill_cmd", "runtime_start_cmd"],
         hide_short_help = true,
         help_heading = "Execution"
     )]

@@ -82,6 +82,23 @@ fn a_unit_is_no_word_for_a_shell() {
 }
 
 #[test]
+fn a_unit_wins_over_commands_of_the_environment() {
+    suite([
+        "-r",
+        "model",
+        "--list",
+        "--tier",
+        "full",
+        "--runtime-unit",
+        "containerd",
+    ])
+    .env("CRI_EVENT_CONFORMANCE_RUNTIME_STOP_CMD", "true")
+    .env("CRI_EVENT_CONFORMANCE_RUNTIME_START_CMD", "true")
+    .run()
+    .succeeds();
+}
+
+#[test]
 fn json_has_fields_that_pretty_has_not() {
     let text = suite(["--list", "--format", "json", "ORD-01"])
         .run()
