@@ -23,6 +23,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use crate::limits;
+use crate::queue::Queue;
 use folder::Place;
 pub use folder::{
     FileId, Folder, id, is_trusted_user, kind, open, permit_own, read, read_all, read_text, stat,
@@ -73,7 +75,8 @@ struct Temporary {
 /// A file that was begun, and its place if it has one.
 #[derive(Debug)]
 pub struct Output {
-    file: File,
+    file: Arc<File>,
+    queue: Queue,
     written: u64,
     place: Option<(Arc<(Folder, OsString)>, OsString)>,
 }
@@ -191,8 +194,11 @@ impl Draft {
 
 impl From<File> for Output {
     fn from(file: File) -> Self {
+        let file = Arc::new(file);
+        let queue = Queue::begin(file.clone());
         Self {
             file,
+            queue,
             written: 0,
             place: None,
         }
@@ -200,17 +206,18 @@ impl From<File> for Output {
 }
 
 impl Output {
-    /// How many bytes were written to it.
+    /// How many bytes were written to it, or wait for that.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Syncs it, so that a full disk is noticed. Does nothing for a device.
+    /// Waits until all is written and syncs it, so that a full disk is noticed.
     ///
     /// # Errors
-    /// If that fails.
+    /// If that fails, or it is a pipe that is no longer read.
     pub fn to_disk(&self) -> io::Result<()> {
+        self.queue.drain(limits::STALLED_OUTPUT)?;
         to_disk(&self.file)
     }
 
@@ -223,7 +230,7 @@ impl Output {
                      of a regular file";
         let moved = || io::Error::other(moved);
         let (entry, name) = self.place.as_ref().ok_or_else(moved)?;
-        let (folder, own) = (&entry.0, fstat(&self.file)?);
+        let (folder, own) = (&entry.0, fstat(&*self.file)?);
         let named = folder.stat(name)?;
         if kind(&named) != FileType::RegularFile || id(&named) != id(&own) {
             return Err(moved());
@@ -238,13 +245,13 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.written += written as u64;
-        Ok(written)
+        self.queue.push(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        Ok(())
     }
 }
 
@@ -392,11 +399,9 @@ impl Temporary {
         // The file is visible even if its directory entry is not synced.
         let _ = folder.sync();
         let place = Some((self.entry.clone(), self.name.clone()));
-        let file = self.file.try_clone()?;
         Ok(Output {
-            file,
-            written: 0,
             place,
+            ..self.file.try_clone()?.into()
         })
     }
 }

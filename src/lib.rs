@@ -34,7 +34,8 @@
 //! |---|---|---|
 //! | [`escape`] | escapes foreign text for display | nothing |
 //! | [`statistics`] | what chance explains: tails and bounds of distributions | nothing |
-//! | [`files`] | opens all files, safely in directories that others can write to | nothing |
+//! | [`queue`] | writes to outputs on threads of their own, so that none that stalls stops the rest | nothing |
+//! | [`files`] | opens all files, safely in directories that others can write to | queue |
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one pod of others; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
@@ -45,10 +46,10 @@
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan, statistics |
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
 //! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts |
-//! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history |
+//! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue |
 //! | [`workload`] | the program of the test containers, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
-//! | [`terminal`] | all output to the terminal | host, escape |
+//! | [`terminal`] | all output to the terminal | host, escape, queue |
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
 //! | [`model`] | a conformant runtime without containers, with optional defects | history, host, terminal, workload, cri |
@@ -122,6 +123,7 @@ pub mod oracle;
 pub mod outcome;
 pub mod plan;
 pub mod pleg;
+pub mod queue;
 pub mod recorder;
 pub mod report;
 pub mod run;

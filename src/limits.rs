@@ -74,6 +74,24 @@ pub const PAUSED_RUN: Duration = Duration::from_secs(240);
 /// and with a runtime that keeps restarting nothing can be decided.
 pub const RUNTIME_LOSSES: usize = 5;
 
+/// The largest number of bytes that wait until an output is read, as behind a pager: more than the
+/// text of a run of all cases, or than an hour of a busy node's events.
+pub const OUTPUT_BYTES: usize = 64 << 20;
+
+/// How long a printed text may take to be written before its output counts as stalled. Until then
+/// what is printed afterwards, also to another output, comes after it.
+pub const OUTPUT_SETTLING: Duration = Duration::from_millis(200);
+
+/// How long a history is waited for at its end of which nothing is read.
+pub const STALLED_OUTPUT: Duration = Duration::from_secs(60);
+
+/// The same for all outputs after an interrupt.
+pub const HURRIED_OUTPUT: Duration = Duration::from_secs(2);
+
+/// How soon after a signal another one is taken for the same: `timeout` sends one to the process
+/// and one to its group, within less than a millisecond unless the node is loaded.
+pub const SAME_SIGNAL: Duration = Duration::from_millis(300);
+
 /// The largest message that is accepted; the kubelet's client accepts as much.
 pub const MESSAGE_BYTES: usize = 16 << 20;
 

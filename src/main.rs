@@ -22,8 +22,10 @@ fn main() -> ExitCode {
         )
         .with_writer(|| terminal::Errors)
         .init();
-    match cli::execute(&Cli::parse_args()) {
+    let exit = match cli::execute(&Cli::parse_args()) {
         Ok(exit) => exit.into(),
         Err(fault) => fault.report(),
-    }
+    };
+    terminal::finish();
+    exit
 }

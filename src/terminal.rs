@@ -4,19 +4,28 @@
 //! On a terminal a *status* of some lines can be shown below all that is printed, such as the
 //! progress of a run. It is out of the way while something is printed, and leaves nothing behind.
 //!
-//! One invariant: a closed output never panics.
+//! Two invariants: a closed output never panics, and one that is not read stops nothing.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
+use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unicode_width::UnicodeWidthChar;
 
 use crate::escape::{printable, printable_lines, printable_styled};
 use crate::host;
+use crate::queue::Queue;
 
 /// The status of this process.
 static STATUS: LazyLock<Status> = LazyLock::new(Status::new);
+
+static OUT: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stdout()));
+static ERRORS: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stderr()));
 
 /// How often a second the status may be drawn at most: each change of one of its lines draws it.
 const DRAWINGS: u8 = 200;
@@ -34,11 +43,7 @@ pub struct Errors;
 /// # Errors
 /// If standard output cannot be written to.
 pub fn print(text: &str) -> io::Result<()> {
-    STATUS.aside(|| {
-        let mut out = io::stdout().lock();
-        out.write_all(printable_lines(text).as_bytes())?;
-        out.flush()
-    })
+    print_now(&printable_lines(text))
 }
 
 /// Prints a text with colours, which are removed if they are not wanted.
@@ -46,27 +51,52 @@ pub fn print(text: &str) -> io::Result<()> {
 /// # Errors
 /// If standard output cannot be written to.
 pub fn print_styled(text: &str) -> io::Result<()> {
-    STATUS.aside(|| {
-        let mut out = anstream::stdout().lock();
-        out.write_all(printable_styled(text).as_bytes())?;
-        out.flush()
-    })
+    let choice = AutoStream::choice(&io::stdout());
+    print_now(&coloured(&printable_styled(text), choice))
 }
 
 /// Prints a message of one or more lines to standard error.
 pub fn say(text: &str) {
-    let _ = STATUS.aside(|| writeln!(io::stderr(), "{}", printable_lines(text)));
+    let _ = STATUS.aside(|| say_now(&(printable_lines(text) + "\n")));
 }
 
 /// Prints a message with colours, which are removed if they are not wanted, to standard error.
 pub fn say_styled(text: &str) {
-    let _ = STATUS.aside(|| writeln!(anstream::stderr(), "{}", printable_styled(text)));
+    let text = printable_styled(text) + "\n";
+    let choice = AutoStream::choice(&io::stderr());
+    let _ = STATUS.aside(|| say_now(&coloured(&text, choice)));
+}
+
+/// Waits until all is printed; after an interrupt, only as long as it is read.
+pub fn finish() {
+    let _ = OUT.drain(Duration::MAX);
+    let _ = ERRORS.drain(Duration::MAX);
+}
+
+fn print_now(text: &str) -> io::Result<()> {
+    STATUS.aside(|| {
+        let _ = ERRORS.settle();
+        OUT.push(text.as_bytes())?;
+        OUT.settle()
+    })
+}
+
+fn say_now(text: &str) -> io::Result<()> {
+    ERRORS.push(text.as_bytes())?;
+    ERRORS.settle()
+}
+
+fn coloured(text: &str, choice: ColorChoice) -> String {
+    match choice {
+        ColorChoice::Never => strip_str(text).to_string(),
+        _ => text.to_owned(),
+    }
 }
 
 /// Whether colours are wanted on standard error.
 #[must_use]
 pub fn errors_have_colours() -> bool {
-    anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+    AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
 
 /// Whether a status can be shown: whether standard error is a terminal that can clear a line.
@@ -135,7 +165,8 @@ struct Status {
 
 impl Status {
     fn new() -> Self {
-        let target = ProgressDrawTarget::stderr_with_hz(DRAWINGS);
+        let errors = Term::read_write_pair(io::stdin(), Drawing);
+        let target = ProgressDrawTarget::term(errors, DRAWINGS);
         Self {
             drawn: MultiProgress::with_draw_target(target),
             lines: Mutex::default(),
@@ -194,7 +225,28 @@ impl Status {
 /// Puts the cursor to the beginning of the status's last line. At its end, where a drawing leaves
 /// it, the `^C` that a terminal echoes would begin a new line, and the first one would remain.
 fn settle() {
-    let _ = write!(io::stderr(), "\r");
+    let _ = ERRORS.push(b"\r");
+}
+
+/// What the status is drawn to.
+#[derive(Debug)]
+struct Drawing;
+
+impl Write for Drawing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        ERRORS.push(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsRawFd for Drawing {
+    fn as_raw_fd(&self) -> RawFd {
+        io::stderr().as_raw_fd()
+    }
 }
 
 impl Write for Output {
@@ -204,18 +256,18 @@ impl Write for Output {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stdout().flush()
+        Ok(())
     }
 }
 
 impl Write for Errors {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        STATUS.aside(|| io::stderr().write_all(printable_styled(&text).as_bytes()))?;
+        STATUS.aside(|| say_now(&printable_styled(&text)))?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }

@@ -71,7 +71,8 @@ pub struct UserHooks {
     )]
     pub runtime_log_cmd: Option<String>,
     /// The systemd unit of the runtime, such as containerd, to stop, kill and start it by
-    /// `systemctl`, and to read its log by `journalctl`; it takes precedence over the three commands
+    /// `systemctl`, and to read its log by `journalctl`; it takes precedence over the three
+    /// commands
     #[arg(
         long,
         value_name = "UNIT",

@@ -2,7 +2,11 @@
 
 use std::io;
 
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::spawn_blocking;
+
+use crate::{limits, queue};
 
 /// Receives SIGINT, SIGTERM and SIGHUP, which no longer kill the process, nor does SIGXFSZ.
 #[derive(Debug)]
@@ -43,6 +47,14 @@ impl InterruptSignals {
         }
     }
 
+    /// Waits for a signal that is not part of the one before, which has just arrived.
+    async fn again(&mut self) {
+        let before = super::now();
+        while super::elapsed(before) < limits::SAME_SIGNAL {
+            self.second().await;
+        }
+    }
+
     /// The name of the next signal other than SIGHUP: when a terminal is closed, a process may get
     /// SIGHUP twice, from the kernel and from its shell.
     pub async fn second(&mut self) -> &'static str {
@@ -51,6 +63,40 @@ impl InterruptSignals {
             _ = self.terminate.recv() => "SIGTERM",
         }
     }
+}
+
+/// Handles signals on a thread of its own, which nothing can block, until the process ends. The
+/// first one calls `first` with its name; the next one calls `second`, which ends the process, and
+/// any later one ends it with `code` at once.
+///
+/// Signals that follow at once are the same: `timeout` sends one to the process and one to its
+/// group.
+///
+/// # Errors
+/// If the system does not permit it.
+pub fn on_interrupt(
+    first: impl FnOnce(&'static str) + Send + 'static,
+    second: impl FnOnce() + Send + 'static,
+    code: i32,
+) -> io::Result<()> {
+    let reactor = Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _within = reactor.enter();
+        InterruptSignals::listen()?
+    };
+    let handled = async move {
+        let name = signals.first().await;
+        queue::hurry();
+        // On other threads, so that no signal waits for what they do.
+        spawn_blocking(move || first(name));
+        signals.again().await;
+        spawn_blocking(second);
+        signals.again().await;
+        std::process::exit(code)
+    };
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    thread.spawn(move || reactor.block_on(handled))?;
+    Ok(())
 }
 
 /// Whether SIGHUP is ignored, so that the process outlives its terminal.

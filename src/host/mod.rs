@@ -48,7 +48,7 @@ pub use cpu_time::own_cpu_time;
 pub use daemon::{Daemon, daemons};
 pub use file_tree::FileTree;
 pub use filled_disk::{FillError, FilledDisk};
-pub use interrupts::InterruptSignals;
+pub use interrupts::{InterruptSignals, on_interrupt};
 pub use kubelet::{KubeletProcess, KubeletSettings, Setting, UnusableFile, kubelets};
 pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError, RunRecords};

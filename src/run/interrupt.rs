@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
-use crate::host::{self, InterruptSignals};
-use crate::{files, terminal};
+use crate::{files, host, terminal};
 
 /// The signal that stopped the run, if any.
 #[derive(Clone, Debug, Default)]
@@ -28,31 +27,37 @@ impl Interrupts {
 /// If the system does not allow signal handlers.
 pub(super) fn watch(stop: &CancellationToken, again: String) -> io::Result<Interrupts> {
     let interrupts = Interrupts::default();
-    let mut signals = InterruptSignals::listen()?;
     let (stop, first) = (stop.clone(), interrupts.first.clone());
-    tokio::spawn(async move {
-        let name = signals.first().await;
-        // Only this task sets the cell.
+    let begin_end = move |name| {
+        // Only the first signal sets the cell.
         let _ = first.set(name);
         stop.cancel();
         terminal::say(&format!(
             "\n{name}: stopping and cleaning up; repeat to exit at once"
         ));
-        signals.second().await;
-        terminal::say(&format!("exiting at once; clean up with: {again}"));
-        files::remove_drafts();
-        host::restore_clock();
-        host::thaw_monitors();
-        if let Some(command) = host::start_stopped_runtime() {
-            terminal::say(&format!(
-                "the runtime was stopped; starting it with: {command}"
-            ));
-        }
-        if let Some(unit) = host::resume_kubelet_at_once() {
-            terminal::say(&format!("{unit} was stopped; starting it"));
-        }
-        terminal::show_status(&[]);
-        std::process::exit(Exit::Undecided as i32);
-    });
+    };
+    host::on_interrupt(
+        begin_end,
+        move || end_at_once(&again),
+        Exit::Undecided as i32,
+    )?;
     Ok(interrupts)
+}
+
+/// Removes the unfinished files and undoes what must not stay, then ends the process.
+fn end_at_once(again: &str) {
+    terminal::say(&format!("exiting at once; clean up with: {again}"));
+    files::remove_drafts();
+    host::restore_clock();
+    host::thaw_monitors();
+    if let Some(command) = host::start_stopped_runtime() {
+        terminal::say(&format!(
+            "the runtime was stopped; starting it with: {command}"
+        ));
+    }
+    if let Some(unit) = host::resume_kubelet_at_once() {
+        terminal::say(&format!("{unit} was stopped; starting it"));
+    }
+    terminal::show_status(&[]);
+    std::process::exit(Exit::Undecided as i32);
 }

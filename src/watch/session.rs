@@ -31,7 +31,6 @@ use crate::drive::{
     Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, RelistRequests, StreamError,
 };
 use crate::history::{Body, Entry, HostInstant, Labels, StatusCode, StreamEnd};
-use crate::host::InterruptSignals;
 use crate::metrics::{Endpoint, Metrics};
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::recorder::{Overrun, Reader, Recorder};
@@ -52,7 +51,10 @@ const SHOWN: u64 = 20;
 /// If the runtime cannot be watched, or the output cannot be written to.
 pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError> {
     let runtime = Runtime::new()?;
-    let watched = runtime.block_on(async { Watch::begin(target, options).await?.run().await });
+    let stop = CancellationToken::new();
+    listen_for_signals(&stop)?;
+    let watched = async { Watch::begin(target, options, stop).await?.run().await };
+    let watched = runtime.block_on(watched);
     terminal::show_status(&[]);
     // Calls in progress are abandoned.
     runtime.shutdown_background();
@@ -111,10 +113,8 @@ impl<'a> Watch<'a> {
     pub(super) async fn begin(
         target: &Target,
         options: &'a WatchOptions,
+        stop: CancellationToken,
     ) -> Result<Self, WatchError> {
-        let stop = CancellationToken::new();
-        let mut tasks = JoinSet::new();
-        listen_for_signals(&mut tasks, &stop)?;
         let connected = Connected::start(target).map_err(RunError::from)?;
         let endpoints = &connected.endpoints;
         let client =
@@ -156,7 +156,7 @@ impl<'a> Watch<'a> {
             _endpoint: endpoint,
             _heartbeat: Heartbeat::begin(&recorder),
             recorder,
-            tasks,
+            tasks: JoinSet::new(),
         })
     }
 
@@ -446,15 +446,11 @@ async fn serve(metrics: &Metrics, address: SocketAddr) -> Result<Endpoint, Watch
 }
 
 /// The first signal stops the watch with its summary, the second one ends the process.
-fn listen_for_signals(tasks: &mut JoinSet<()>, stop: &CancellationToken) -> io::Result<()> {
-    let mut signals = InterruptSignals::listen()?;
+fn listen_for_signals(stop: &CancellationToken) -> io::Result<()> {
     let stop = stop.clone();
-    tasks.spawn(async move {
-        signals.first().await;
-        stop.cancel();
-        signals.second().await;
+    let end = || {
         terminal::show_status(&[]);
         std::process::exit(Exit::Undecided as i32);
-    });
-    Ok(())
+    };
+    host::on_interrupt(move |_| stop.cancel(), end, Exit::Undecided as i32)
 }

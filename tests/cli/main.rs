@@ -28,6 +28,7 @@ mod reports;
 mod rerun;
 mod selection;
 mod sonobuoy;
+mod stalled;
 #[path = "../support/suite.rs"]
 mod suite;
 mod watch;

@@ -163,6 +163,18 @@ fn a_runtime_that_is_gone_for_good_is_waited_for_and_then_reported_with_the_way_
 }
 
 #[test]
+fn signals_that_follow_at_once_are_one() {
+    let fake = FakeCri::start(Flaw::Silent);
+    let running = run_with_bounds(&fake, "3", &[]).start();
+    fake.wait_for("create_container");
+    running.send(Signal::INT);
+    running.send(Signal::INT);
+    let ended = running.end().fails(3, &["stopping and cleaning up"]);
+    assert!(!ended.err.contains("exiting at once"), "{ended:#?}");
+    assert_eq!(fake.sandboxes(), 0);
+}
+
+#[test]
 fn a_second_signal_leaves_at_once_and_shows_how_to_clean_up() {
     let mut fake = FakeCri::start(Flaw::Silent);
     let running = run_with_bounds(&fake, "10", &[]).start();
@@ -170,8 +182,7 @@ fn a_second_signal_leaves_at_once_and_shows_how_to_clean_up() {
     fake.crash();
     running.send(Signal::INT);
     running.wait_for("repeat to exit at once");
-    running.send(Signal::INT);
-    let ended = running.end_within(Duration::from_secs(5));
+    let ended = running.end_by(Signal::INT, Duration::from_secs(5));
     ended.fails(3, &["exiting at once", " --run-id "]);
 }
 

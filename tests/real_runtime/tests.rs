@@ -213,10 +213,9 @@ pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &No
     let run = node.wait_for_a_container(&running);
     running.send(Signal::INT);
     running.wait_for("repeat to exit at once");
-    running.send(Signal::INT);
     let hint = format!(" --run-id {run}");
     running
-        .end_within(AT_ONCE)
+        .end_by(Signal::INT, AT_ONCE)
         .fails(3, &["exiting at once", &hint]);
     assert!(!node.left_of(&run).is_empty());
     assert_eq!(

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
@@ -121,6 +122,12 @@ impl Suite {
         self
     }
 
+    /// Gives it a standard input.
+    pub(crate) fn input(mut self, from: impl Into<Stdio>) -> Self {
+        self.0.stdin(from);
+        self
+    }
+
     /// Runs it to its end.
     #[track_caller]
     pub(crate) fn run(self) -> Ended {
@@ -145,6 +152,15 @@ impl Suite {
         // Our own copy of the writing end goes with the command.
         drop(self);
         Running::new(child, capture(std::io::empty())).end()
+    }
+
+    /// Starts it with an output that is full and not read, as behind a pager. The reader is to be
+    /// kept.
+    pub(crate) fn start_stalled(mut self) -> (Running, PipeReader) {
+        let (reader, writer) = full_pipe();
+        let child = self.0.stdout(writer).spawn().unwrap();
+        drop(self);
+        (Running::new(child, capture(std::io::empty())), reader)
     }
 
     /// Runs it as in `| head -1`.
@@ -207,18 +223,38 @@ impl Running {
         assert!(matches!(sent, Ok(()) | Err(Errno::SRCH)), "{sent:?}");
     }
 
+    /// Sends a signal until it ends, as a user who waits no longer.
+    #[track_caller]
+    pub(crate) fn end_by(self, signal: Signal, bound: Duration) -> Ended {
+        const PAUSE: Duration = Duration::from_millis(100);
+        for _ in 0..bound.as_millis() / PAUSE.as_millis() {
+            self.send(signal);
+            if let Ok(status) = self.status.recv_timeout(PAUSE) {
+                return self.ended(status);
+            }
+        }
+        panic!(
+            "it still runs; its error stream:\n{}",
+            self.err.wait_until(|_| true)
+        );
+    }
+
     #[track_caller]
     pub(crate) fn end(self) -> Ended {
         self.end_within(BOUND)
     }
 
     #[track_caller]
-    pub(crate) fn end_within(mut self, bound: Duration) -> Ended {
+    pub(crate) fn end_within(self, bound: Duration) -> Ended {
         let status = self.status.recv_timeout(bound);
         let Ok(status) = status else {
             let err = self.err.wait_until(|_| true);
             panic!("it still runs after {bound:?}; its error stream:\n{err}");
         };
+        self.ended(status)
+    }
+
+    fn ended(mut self, status: ExitStatus) -> Ended {
         self.over = true;
         let code = status.code().or(status.signal().map(|signal| 128 + signal));
         Ended {
@@ -281,6 +317,16 @@ impl Captured {
         text.closed = bytes.is_empty();
         self.changed.notify_all();
     }
+}
+
+/// A pipe that takes nothing more until it is read.
+pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let flags = fcntl_getfl(&writer).unwrap();
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    fcntl_setfl(&writer, flags).unwrap();
+    (reader, writer)
 }
 
 fn capture(mut source: impl Read + Send + 'static) -> Arc<Captured> {

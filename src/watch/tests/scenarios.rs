@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::super::options::WatchOptions;
 use super::super::session::Watch;
@@ -238,7 +239,9 @@ fn watched(flaw: Flaw, inject: &[&str], args: &str, script: &str) -> (Exit, Valu
             pods: BTreeMap::new(),
         };
         let options = options(args, &json);
-        let watch = Watch::begin(&target, &options).await.unwrap();
+        let watch = Watch::begin(&target, &options, CancellationToken::new())
+            .await
+            .unwrap();
         let script = async {
             node.follow(&format!("3s; {script}")).await;
             std::future::pending::<()>().await;
