@@ -47,8 +47,9 @@
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
 //! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts |
 //! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue |
-//! | [`workload`] | the program of the test containers, its image, a loopback registry | nothing |
-//! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
+//! | [`listener`] | HTTP servers with bounds of their connections | nothing |
+//! | [`workload`] | the program of the test containers, its image, a loopback registry | listener |
+//! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
 //! | [`terminal`] | all output to the terminal | host, escape, queue |
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
@@ -115,6 +116,7 @@ pub mod gate;
 pub mod history;
 pub mod host;
 pub mod limits;
+pub mod listener;
 pub mod matrix;
 pub mod measure;
 pub mod metrics;

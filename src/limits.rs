@@ -249,6 +249,14 @@ pub const BUSY_PACE: Duration = Duration::from_millis(530);
 /// the host.
 pub const LAG_FLOOR: Duration = Duration::from_millis(1);
 
+/// How many connections an HTTP server of the suite has open at once; a client beyond them waits. A
+/// runtime pulling one image needs two or three, and a Prometheus one.
+pub(crate) const CONNECTIONS: usize = 16;
+
+/// How long such a connection may last. An answer has a few kilobytes, and a client opens a new
+/// connection when it finds its old one closed.
+pub(crate) const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
+
 /// How many files a run must be able to open: its streams and calls, the registry, the reports.
 /// With 24 a core run on containerd still went well; with 12 the registry could accept nobody.
 pub(crate) const OPEN_FILES: u64 = 64;

@@ -1,6 +1,7 @@
 //! Serves the metrics over HTTP for Prometheus: `GET /metrics`.
 //!
-//! Anyone who can reach the address can read them.
+//! Anyone who can reach the address can read them, and can do no more: connections are bounded in
+//! number and time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,20 +9,16 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
 
 use super::Metrics;
+use crate::listener::Server;
 
 /// Prometheus's text format.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// A running server, which ends when this is dropped.
 #[derive(Debug)]
-pub struct Endpoint {
-    address: SocketAddr,
-    _server: JoinSet<io::Result<()>>,
-}
+pub struct Endpoint(Server);
 
 /// Why the metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -40,26 +37,20 @@ impl Endpoint {
     ///
     /// If the address cannot be bound.
     pub async fn serve(metrics: Metrics, address: SocketAddr) -> Result<Self, EndpointError> {
-        let failed = |source| EndpointError { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
         let scrape = move || {
             let text = metrics.text();
             async move { ([(CONTENT_TYPE, TEXT_FORMAT)], text) }
         };
         let router = Router::new().route("/metrics", get(scrape));
-        let mut server = JoinSet::new();
-        server.spawn(axum::serve(listener, router).into_future());
-        Ok(Self {
-            address,
-            _server: server,
-        })
+        let server = Server::serve(address, router).await;
+        let failed = |source| EndpointError { address, source };
+        server.map(Self).map_err(failed)
     }
 
     /// The line to print when it has started.
     #[must_use]
     pub fn announcement(&self) -> String {
-        let address = self.address;
+        let address = self.address();
         let said = format!("metrics at http://{address}/metrics");
         if address.ip().is_loopback() {
             return said;
@@ -70,7 +61,7 @@ impl Endpoint {
     /// The address at which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address()
     }
 }
 
@@ -80,8 +71,10 @@ mod tests {
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
+    use tokio::time::{Instant, timeout};
 
     use super::*;
+    use crate::limits::{CONNECTION_LIFETIME, CONNECTIONS};
 
     async fn get(endpoint: &Endpoint, path: &str) -> String {
         let mut stream = TcpStream::connect(endpoint.address()).await.unwrap();
@@ -103,6 +96,39 @@ mod tests {
         assert!(answer.contains("content-type: text/plain; version=0.0.4"));
         assert!(answer.contains("missed_events_total 1"), "{answer}");
         assert!(get(&endpoint, "/").await.starts_with("HTTP/1.1 404"));
+    }
+
+    /// Connections that have sent half of a request's head.
+    async fn half_requests(endpoint: &Endpoint, count: usize) -> Vec<TcpStream> {
+        let mut streams = Vec::new();
+        for _ in 0..count {
+            let mut stream = TcpStream::connect(endpoint.address()).await.unwrap();
+            let half = b"GET /metrics HTTP/1.1\r\nHost: ";
+            let _ = stream.write_all(half).await;
+            streams.push(stream);
+        }
+        streams
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_a_request_is_closed_by_its_time_limit() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let endpoint = Endpoint::serve(Metrics::default(), any).await.unwrap();
+        let mut half = half_requests(&endpoint, 1).await.remove(0);
+        let mut answer = Vec::new();
+        let closed = timeout(CONNECTION_LIFETIME * 2, half.read_to_end(&mut answer)).await;
+        let _ = closed.expect("the endpoint closes it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_are_bounded_and_the_endpoint_answers_afterwards() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let endpoint = Endpoint::serve(Metrics::default(), any).await.unwrap();
+        let began = Instant::now();
+        let _half = half_requests(&endpoint, CONNECTIONS * 3).await;
+        let answer = get(&endpoint, "/metrics").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert!(began.elapsed() >= CONNECTION_LIFETIME * 3);
     }
 
     #[tokio::test]

@@ -6,7 +6,6 @@
 //! the CRI, and an image is reproducible from its labels and the architecture.
 
 pub mod image;
-mod listener;
 pub mod program;
 pub mod registry;
 

@@ -16,20 +16,15 @@ use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::image::{Image, MANIFEST_TYPE};
-use super::listener::PlainListener;
+use crate::listener::Server;
 
 /// A running registry, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Registry {
-    address: SocketAddr,
+    server: Server,
     name: String,
-    _connections: DropGuard,
-    _server: JoinSet<io::Result<()>>,
 }
 
 impl Registry {
@@ -43,36 +38,28 @@ impl Registry {
     ///
     /// Outside a Tokio runtime.
     pub async fn serve(image: Image, repository: &str, tag: &str) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
-        let stop = CancellationToken::new();
-        let listener = PlainListener::new(listener, stop.clone());
         let content = Content {
             image,
             repository: repository.to_owned(),
             tag: tag.to_owned(),
         };
         let router = Router::new().fallback(answer).with_state(Arc::new(content));
-        let mut server = JoinSet::new();
-        server.spawn(axum::serve(listener, router).into_future());
         Ok(Self {
-            address,
+            server: Server::serve((Ipv4Addr::LOCALHOST, 0).into(), router).await?,
             name: format!("{repository}:{tag}"),
-            _connections: stop.drop_guard(),
-            _server: server,
         })
     }
 
     /// The address of the registry.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     /// The reference to pull: `127.0.0.1:PORT/REPOSITORY:TAG`.
     #[must_use]
     pub fn reference(&self) -> String {
-        format!("{}/{}", self.address, self.name)
+        format!("{}/{}", self.address(), self.name)
     }
 }
 
@@ -195,8 +182,8 @@ mod tests {
     use tokio::net::TcpStream;
     use tokio::time::timeout;
 
-    use super::super::listener::CONNECTIONS;
     use super::*;
+    use crate::limits::CONNECTIONS;
 
     const HELLO: &[u8] = b"GET /v2/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 

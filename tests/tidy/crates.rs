@@ -28,7 +28,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     (
         "axum",
-        &["src/workload/", "src/metrics/", "src/doctor/configz.rs"],
+        &[
+            "src/listener.rs",
+            "src/workload/",
+            "src/metrics/",
+            "src/doctor/configz.rs",
+        ],
     ),
     ("toml", &["src/doctor/crio.rs"]),
     ("libtest_mimic", &["src/run/"]),

@@ -1,7 +1,8 @@
-//! The connections of the registry: only plain HTTP, and a bounded number.
+//! Connections of HTTP servers: only plain HTTP, and a bounded number for a bounded time.
 //!
-//! Whatever a client does, there are at most [`CONNECTIONS`] at once and none lasts longer than
-//! [`CONNECTION_LIFETIME`].
+//! For each server there are at most [`CONNECTIONS`] at once, and none lasts longer than
+//! [`CONNECTION_LIFETIME`], however much of a request has been sent. hyper bounds the head of a
+//! request: some 400 KiB, and 100 fields.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,21 +11,52 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Router;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How many connections are open at once; a client beyond them waits. A runtime pulling one image
-/// needs two or three.
-pub(super) const CONNECTIONS: usize = 32;
+use crate::limits::{CONNECTION_LIFETIME, CONNECTIONS};
 
-/// How long one connection may last. The whole image is a few kilobytes, and a client opens a new
-/// connection when it finds its old one closed.
-const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
+/// A running HTTP server, which ends with all its connections when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    address: SocketAddr,
+    _connections: DropGuard,
+    _server: JoinSet<io::Result<()>>,
+}
+
+impl Server {
+    /// Serves at an address; port 0 selects a free port.
+    ///
+    /// # Errors
+    /// If the address cannot be bound.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub(crate) async fn serve(address: SocketAddr, router: Router) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let listener = PlainListener::new(listener, stop.clone());
+        let mut server = JoinSet::new();
+        server.spawn(axum::serve(listener, router).into_future());
+        Ok(Self {
+            address,
+            _connections: stop.drop_guard(),
+            _server: server,
+        })
+    }
+
+    /// The address at which it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
 
 /// The pause after an accept error.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -41,14 +73,14 @@ const PLAIN_HTTP_ONLY: &[u8] =
 ///
 /// Each connection's first byte is awaited in a task of its own, so that a silent client delays
 /// nobody. The tasks are part of this value and end with it.
-pub(super) struct PlainListener {
+struct PlainListener {
     acceptor: Acceptor,
     arriving: JoinSet<Option<(Connection, SocketAddr)>>,
 }
 
 impl PlainListener {
     /// Connections end when `stop` is cancelled.
-    pub(super) fn new(listener: TcpListener, stop: CancellationToken) -> Self {
+    fn new(listener: TcpListener, stop: CancellationToken) -> Self {
         Self {
             acceptor: Acceptor::new(listener, stop),
             arriving: JoinSet::new(),
@@ -105,7 +137,7 @@ impl Acceptor {
             match self.listener.accept().await {
                 Ok((stream, peer)) => return (Connection::new(stream, slot, &self.stop), peer),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection to the registry");
+                    tracing::warn!(%error, "cannot accept a connection");
                     // Most likely the process is out of file descriptors for a while. Without the
                     // pause this would be a busy loop.
                     let _ = timeout(ACCEPT_PAUSE, self.stop.cancelled()).await;
@@ -116,7 +148,7 @@ impl Acceptor {
 }
 
 /// A client's connection. It occupies a slot, and fails after its lifetime or with the registry.
-pub(super) struct Connection {
+struct Connection {
     stream: TcpStream,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
     _slot: OwnedSemaphorePermit,
