@@ -21,7 +21,7 @@ use crate::history::{
     Body, CallFault, CaseRun, CgroupDriver, ContainerId, ContainerSpec, Entry, Labels, OciRuntime,
     PodUid, Reply, Request, RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
 };
-use crate::host::Kernel;
+use crate::host::{Kernel, Owner};
 use crate::metrics::Metrics;
 use crate::recorder::{Reader, Recorder};
 use crate::workload::Workload;
@@ -48,6 +48,22 @@ pub fn run_labels(run: &RunId) -> Labels {
         (PROCESS_LABEL.to_owned(), host::this_process()),
     ])
 }
+
+/// The run that made a sandbox or container with these labels. The label of a run alone proves
+/// nothing, as anyone may give it to a pod: a kubelet gives namespace, name and UID itself, and a
+/// pod of a run has the namespace of the suite and a name that ends with the beginning of its UID.
+pub(super) fn owner_of(labels: &Labels) -> Option<Owner> {
+    let value = |label| labels.get(label).map(|value| &**value);
+    let [name, namespace, uid] = KUBELET_LABELS.map(value);
+    let (name, uid) = (name?, uid?);
+    // A case may leave the UID out.
+    let is_named = uid.is_empty() || name.ends_with(uid.get(..UID_IN_NAME)?);
+    let owner = Owner::parse(value(RUN_LABEL)?, value(PROCESS_LABEL)?);
+    owner.filter(|_| is_named && namespace == Some(NAMESPACE))
+}
+
+/// How much of the UID of a pod is in its name.
+const UID_IN_NAME: usize = 8;
 
 /// How a run talks to its runtime: what the user asked for, and what the run found out.
 #[derive(Clone, Debug)]
@@ -184,7 +200,7 @@ impl Session {
     #[must_use]
     pub fn sandbox_spec(&self, binding: &str, owner: &str) -> Arc<SandboxSpec> {
         let uid = uuid::Uuid::new_v4().to_string();
-        let name = format!("{}-{binding}-{}", owner.to_lowercase(), &uid[..8]);
+        let name = format!("{}-{binding}-{}", owner.to_lowercase(), &uid[..UID_IN_NAME]);
         let mut labels = self.labels();
         let values = [name.as_str(), NAMESPACE, uid.as_str()];
         for (label, value) in KUBELET_LABELS.into_iter().zip(values) {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::leftovers::{self, Ended};
 use super::pod_cgroup;
 use super::recording_client::RecordingClient;
-use super::session::{PROCESS_LABEL, RUN_LABEL};
+use super::session::{NAMESPACE, RUN_LABEL, owner_of};
 use crate::history::{
     CallFault, ContainerId, Labels, Reply, Request, RunId, SandboxId, SandboxListing, StatusCode,
 };
@@ -172,16 +172,23 @@ async fn to_remove(
 ) -> Result<(Vec<SandboxId>, Vec<SandboxId>), SweepError> {
     let (mut found, mut foreign) = (Vec::new(), Vec::new());
     for sandbox in listed(client, None).await? {
-        let Some(owner) = sandbox.labels.get(RUN_LABEL) else {
+        let Some(owner) = owner_of(&sandbox.labels) else {
+            if sandbox.labels.contains_key(RUN_LABEL) {
+                let reason = format!(
+                    "sandbox {} has the label {RUN_LABEL}, but not the namespace {NAMESPACE} and \
+                     the name of a pod of a run: it stays",
+                    sandbox.id
+                );
+                done.skipped.push(reason);
+            }
             foreign.push(sandbox.id);
             continue;
         };
-        let process = sandbox.labels.get(PROCESS_LABEL);
-        if keep.contains(&sandbox.id) || run.is_some_and(|run| run.as_str() != &**owner) {
+        if keep.contains(&sandbox.id) || run.is_some_and(|run| run.as_str() != owner.run()) {
             continue;
         }
-        if run.is_none() && process.is_some_and(|process| host::is_alive(process)) {
-            done.alive.insert(owner.to_string());
+        if run.is_none() && host::is_alive(owner.process()) {
+            done.alive.insert(owner.run().to_owned());
             continue;
         }
         found.push(sandbox.id);

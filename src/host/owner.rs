@@ -52,7 +52,8 @@ impl Owner {
     }
 
     /// Parses the parts of a name; none if they are not a run's.
-    pub(super) fn parse(run: &str, process: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(run: &str, process: &str) -> Option<Self> {
         let is_word = |word: &str| {
             let mut letters = word.bytes();
             !word.is_empty() && letters.all(|it| it.is_ascii_alphanumeric() || it == b'-')

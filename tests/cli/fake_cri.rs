@@ -10,7 +10,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cri_event_conformance::drive::RUN_LABEL;
+use cri_event_conformance::drive::{KUBELET_LABELS, NAMESPACE, run_labels};
+use cri_event_conformance::history::RunId;
 use k8s_cri::v1::image_service_server::{ImageService, ImageServiceServer};
 use k8s_cri::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use k8s_cri::v1::*;
@@ -144,8 +145,13 @@ impl FakeCri {
 
     /// A sandbox of this run, which nobody has removed, is there from now on.
     pub(crate) fn add_pod_of_a_run(&self, run: &str) {
-        let label = (RUN_LABEL.to_owned(), run.to_owned());
-        self.add_pod("left", [label].into());
+        let labels = run_labels(&RunId::from(run));
+        let values = ["ord-01-pod-0a1b2c3d", NAMESPACE, "0a1b2c3d"];
+        let of_kubelet = KUBELET_LABELS.into_iter().zip(values);
+        let of_kubelet = of_kubelet.map(|(label, value)| (label.to_owned(), value.to_owned()));
+        let labels = labels.iter();
+        let labels = labels.map(|(label, value)| (label.to_string(), value.to_string()));
+        self.add_pod("left", labels.chain(of_kubelet).collect());
     }
 
     fn add_pod(&self, id: &str, labels: HashMap<String, String>) {

@@ -68,7 +68,7 @@ impl Node {
         let spec = SandboxSpec {
             binding: "foreign".to_owned(),
             name: format!("foreign-{uid}"),
-            // Even in our namespace it is not ours: only the label counts.
+            // Even in our namespace it is not ours: it has not all labels.
             namespace: NAMESPACE.to_owned(),
             uid: PodUid::from(uid),
             labels: Labels::from([("app".to_owned(), "somebody-elses".to_owned())]),

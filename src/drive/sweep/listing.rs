@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{SweepError, ask, containers, listed, owner_of_image};
 use crate::drive::recording_client::RecordingClient;
-use crate::drive::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
+use crate::drive::session::{KUBELET_LABELS, owner_of};
 use crate::history::{Reply, Request, SandboxId, SandboxListing, SandboxState};
 use crate::host::{self, Kernel, LogDirectory};
 
@@ -31,9 +31,7 @@ pub async fn list_leftovers(
 ) -> Result<Vec<String>, SweepError> {
     let mut found = Vec::new();
     for sandbox in listed(client, None).await? {
-        let process = sandbox.labels.get(PROCESS_LABEL);
-        let is_alive = process.is_some_and(|process| host::is_alive(process));
-        if sandbox.labels.contains_key(RUN_LABEL) && !is_alive {
+        if owner_of(&sandbox.labels).is_some_and(|owner| !host::is_alive(owner.process())) {
             found.push(format!("sandbox {}", sandbox.id));
         }
     }
@@ -67,7 +65,7 @@ pub struct ForeignPods {
 /// If the runtime cannot list what it has.
 pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, SweepError> {
     let listed = listed(client, None).await?;
-    let is_foreign = |sandbox: &&SandboxListing| !sandbox.labels.contains_key(RUN_LABEL);
+    let is_foreign = |sandbox: &&SandboxListing| owner_of(&sandbox.labels).is_none();
     let is_kubelets = |sandbox: &&SandboxListing| {
         let labelled = KUBELET_LABELS
             .iter()

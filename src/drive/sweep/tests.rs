@@ -11,13 +11,15 @@ use tokio_stream::Empty;
 
 use super::*;
 use crate::cri::{Backend, Client, Listener, serve};
+use crate::drive::session::{KUBELET_LABELS, PROCESS_LABEL};
 use crate::history::{
     ContainerListing, ContainerState, Event, RuntimeNanos, RuntimeVersion, SandboxState,
 };
 use crate::host::{BootTicks, OwnId, Reactor};
 
-/// A runtime with a sandbox and a container in it, which it refuses to remove so often, and with a
-/// sandbox of another run, which it lists whatever it is asked for.
+/// A runtime with a sandbox and a container in it, which it refuses to remove so often, with a
+/// sandbox of another run, and with one of another namespace that has the label of the first run.
+/// It lists them whatever it is asked for.
 struct Refusing {
     refusals: u32,
     asked: AtomicU32,
@@ -36,6 +38,24 @@ fn listed(id: &str, labels: Labels) -> SandboxListing {
     }
 }
 
+/// The labels of what a run made whose process has ended.
+fn of_run(run: &str) -> Labels {
+    let [name, namespace, uid] = KUBELET_LABELS;
+    Labels::from([
+        (RUN_LABEL, run),
+        (PROCESS_LABEL, "1-1"),
+        (name, "ord-01-pod-0a1b2c3d"),
+        (namespace, NAMESPACE),
+        (uid, "0a1b2c3d-0000-4000-8000-000000000000"),
+    ])
+}
+
+/// These labels with one of another value.
+fn with(mut labels: Labels, label: &str, value: &str) -> Labels {
+    labels.insert(label, value);
+    labels
+}
+
 impl Backend for Refusing {
     type Events = Empty<Result<Event, CallFault>>;
 
@@ -51,11 +71,11 @@ impl Backend for Refusing {
         self.changes.lock().unwrap().extend(change);
         match request {
             Request::ListSandboxes(_) => {
-                let labels = Labels::from([(RUN_LABEL.to_owned(), "run".to_owned())]);
-                let other = Labels::from([(RUN_LABEL.to_owned(), "another".to_owned())]);
+                let forged = with(of_run("run"), KUBELET_LABELS[1], "prod");
                 Ok(Reply::Sandboxes(vec![
-                    listed("pod", labels),
-                    listed("other", other),
+                    listed("pod", of_run("run")),
+                    listed("other", of_run("another")),
+                    listed("forged", forged),
                 ]))
             }
             Request::ListContainers { .. } => {
@@ -127,8 +147,50 @@ fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
 fn containers_are_killed_before_their_sandbox_is_stopped_and_other_runs_are_left_alone() {
     let (done, backend) = swept_from(0, StatusCode::UNKNOWN);
     assert_eq!(done.sandboxes, ["pod"]);
+    let skipped =
+        "sandbox forged has the label cri-event-conformance/run-id, but not the namespace ";
+    assert!(done.skipped[0].starts_with(skipped), "{:?}", done.skipped);
     let changes = backend.changes.lock().unwrap();
     assert_eq!(*changes, ["stop c 0ns", "stop pod", "remove pod"]);
+}
+
+#[test]
+fn a_pod_is_of_a_run_only_if_all_its_labels_agree() {
+    let [name, namespace, uid] = KUBELET_LABELS;
+    let own = of_run("run");
+    let is_own = |labels: &Labels| owner_of(labels).is_some_and(|owner| owner.run() == "run");
+    assert!(is_own(&own));
+    assert!(is_own(&with(own.clone(), uid, "")), "a case leaves it out");
+    for (label, value) in [
+        (namespace, "prod"),
+        (name, "ord-01-pod"),
+        (uid, "1a1b2c3d-0000-4000-8000-000000000000"),
+        (RUN_LABEL, "another"),
+        (PROCESS_LABEL, ""),
+    ] {
+        assert!(
+            !is_own(&with(own.clone(), label, value)),
+            "{label}: {value}"
+        );
+    }
+    let forged = Labels::from([(RUN_LABEL, "run")]);
+    assert!(!is_own(&forged));
+}
+
+/// It is no leftover, and a case that would harm other pods sees it.
+#[test]
+fn a_pod_of_another_namespace_with_a_forged_label_is_foreign() {
+    let reactor = Reactor::simulated().expect("a reactor");
+    let nowhere = tempfile::tempdir().expect("a directory");
+    let (foreign, left) = reactor.runtime().block_on(async {
+        let (client, _) = connected(0, StatusCode::UNKNOWN).await;
+        let foreign = foreign_pods(&client).await.expect("it can list");
+        (foreign, list_leftovers(&client, nowhere.path()).await)
+    });
+    assert_eq!(foreign.all, 1);
+    let left = left.expect("it can list");
+    assert!(left.contains(&"sandbox pod".to_owned()), "{left:?}");
+    assert!(!left.contains(&"sandbox forged".to_owned()), "{left:?}");
 }
 
 #[test]
@@ -241,7 +303,12 @@ fn cleanup_ends_processes_of_what_a_killed_run_had_removed_and_no_others() {
     assert!(!was_killed(elsewhere));
     assert_eq!((done.processes, is_left), (vec![], true));
     let skipped = "run run was on unix:///run/a/runtime.sock: ";
-    assert!(done.skipped[0].starts_with(skipped), "{:?}", done.skipped);
+    let mut reasons = done.skipped.iter();
+    assert!(
+        reasons.any(|reason| reason.starts_with(skipped)),
+        "{:?}",
+        done.skipped
+    );
 }
 
 /// A runtime that answers with the id of something that was there before.
