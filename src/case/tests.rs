@@ -31,6 +31,14 @@ fn check(name: &str) {
     expect_file![fixture(name).with_extension("stderr")].assert_eq(&format!("{found}\n"));
 }
 
+#[test]
+fn a_user_has_areas_of_their_own_in_folders_of_other_names() {
+    let fixture = fixture("unknown-area.yaml");
+    let text = fs::read_to_string(fixture).expect("the fixture exists");
+    let parsed = |path: &str| parse(&PathBuf::from(path), &text).is_ok();
+    assert!(parsed("minerals/a-claim.yaml") && !parsed("order/a-claim.yaml"));
+}
+
 macro_rules! bad_cases {
     ($($name:ident)*) => {
         $(

@@ -36,10 +36,6 @@ pub struct DriveOptions {
         help_heading = "Execution"
     )]
     pub allow: Vec<Allowance>,
-    /// Stop the systemd unit of a kubelet that uses the runtime, and start it again however the run
-    /// ends; needs --tier smoke, which ends before the node is not ready, or core, which does not
-    #[arg(long, hide_short_help = true, help_heading = "Execution")]
-    pub pause_kubelet: bool,
     /// How pods are made.
     #[command(flatten)]
     pub pods: PodOptions,

@@ -40,7 +40,7 @@ struct Pause {
 /// Whether the selected cases are over before a node without a kubelet has to be given up.
 pub(super) fn is_short_enough(options: &RunOptions) -> bool {
     let tier = options.selection.tier;
-    !options.drive.pause_kubelet || tier.is_some_and(|tier| tier <= Tier::Core)
+    !options.pause_kubelet || tier.is_some_and(|tier| tier <= Tier::Core)
 }
 
 /// Pauses the kubelet that uses the tested runtime if the user wants that.
@@ -63,7 +63,7 @@ pub(super) async fn guard(
     };
     let allows = options.drive.allow.contains(&Allowance::Kubelet);
     match kernel.kubelet(socket) {
-        Some(kubelet) if options.drive.pause_kubelet => {
+        Some(kubelet) if options.pause_kubelet => {
             let paused = PausedKubelet::pause(&kubelet, socket, limits::KUBELET_PAUSE)?;
             if let Some(other) = kernel.kubelet(socket) {
                 let unit = paused.unit();
@@ -75,7 +75,7 @@ pub(super) async fn guard(
         Some(kubelet) if allows => guard.allowed = Some(sign_of(&kubelet)),
         Some(kubelet) => return Err(PrepareError::Kubelet(sign_of(&kubelet))),
         None if guard.pods.is_empty() => {
-            if options.drive.pause_kubelet {
+            if options.pause_kubelet {
                 // The timer of a run that was killed would start it during this one.
                 PausedKubelet::check_none()?;
             }
@@ -189,7 +189,7 @@ mod tests {
     fn a_kubelet_is_paused_for_the_small_tiers_only() {
         let of = |pause_kubelet, tier| {
             let mut options = RunOptions::default();
-            options.drive.pause_kubelet = pause_kubelet;
+            options.pause_kubelet = pause_kubelet;
             options.selection.tier = tier;
             is_short_enough(&options)
         };

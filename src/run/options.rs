@@ -88,6 +88,10 @@ pub struct RunOptions {
     /// Keep the pods of failed cases for inspection
     #[arg(long, conflicts_with = "pause_kubelet", help_heading = "Execution")]
     pub keep: bool,
+    /// Stop the systemd unit of a kubelet that uses the runtime, and start it again however the run
+    /// ends; needs --tier smoke, which ends before the node is not ready, or core, which does not
+    #[arg(long, hide_short_help = true, help_heading = "Execution")]
+    pub pause_kubelet: bool,
     /// The options of the driver.
     #[command(flatten)]
     pub drive: DriveOptions,

@@ -32,7 +32,7 @@ pub enum PrepareError {
     #[error(
         "a kubelet runs on this node: {0}. It removes pods that it does not know, including the \
          suite's, and would disturb the run; nothing was run\n\
-         To stop the kubelet during the run: --pause-kubelet --tier smoke\n\
+         To stop the kubelet during a run of cases: --pause-kubelet --tier smoke\n\
          To judge the node's own events without changing anything: cri-event-conformance watch \
          --for 10m\n\
          To run anyway, without a verdict unless the kubelet uses another runtime: --allow kubelet"
@@ -45,7 +45,7 @@ pub enum PrepareError {
         if *hidden { ", and neither was the runtime" } else { "" },
         if *hidden {
             "The host's processes are hidden: run this on the node itself or with the host's PID \
-             namespace (hostPID), with --pause-kubelet --tier smoke if its kubelet runs"
+             namespace (hostPID), and a run of cases with --pause-kubelet --tier smoke if its kubelet runs"
         } else {
             "If the kubelet is stopped, its pods harm no run: --allow kubelet. If it lives where \
              its process cannot be seen, stop it first: it removes pods that it does not know"

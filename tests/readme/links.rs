@@ -135,27 +135,74 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
-#[test]
-fn commands_in_pages_are_understood() {
-    let mut found = Vec::new();
-    pages(root(), &mut found);
+/// The command lines of the suite that messages of the program name, with values in their gaps.
+fn printed_commands(source: &str) -> Vec<String> {
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    let lines: Vec<_> = source.lines().filter(is_code).map(str::trim).collect();
+    // A line that ends with a backslash goes on in the next one.
+    let text = lines.join("\n").replace("\\\n", "");
+    let starts = text.match_indices("cri-event-conformance ");
+    let starts = starts.filter(|(at, _)| !text[..*at].ends_with(['/', '-', '.']));
+    let commands = starts.map(|(at, _)| {
+        let rest = &text[at..];
+        let end = rest.find(['"', '`', '\\', ';', '\n']).unwrap_or(rest.len());
+        let mut words = Vec::new();
+        for word in rest[..end].split_whitespace().skip(1) {
+            match word.split_once('{') {
+                None => words.push(word),
+                Some(("", _)) => words.push("unix:///run/x.sock"),
+                // What an option before it may add.
+                Some((word, _)) => words.push(word),
+            }
+        }
+        words.join(" ")
+    });
+    commands.filter(|command| !command.is_empty()).collect()
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("it can be listed").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|name| name == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Asserts that all the commands, more than so many, can be given.
+fn are_understood(files: &[PathBuf], commands: fn(&str) -> Vec<String>, more_than: usize) {
     let (mut tried, mut refused) = (0, Vec::new());
-    for page in found {
-        let text = fs::read_to_string(&page).expect("it can be read");
+    for file in files {
+        let text = fs::read_to_string(file).expect("it can be read");
         for command in commands(&text) {
             tried += 1;
             let words = shlex::split(&command).unwrap_or_default();
             let words = [vec!["cri-event-conformance".to_owned()], words].concat();
-            if let Err(fault) =
-                Cli::parse_from_args(words).map_err(|fault| (fault.exit_code(), fault))
-                && fault.0 != 0
+            if let Err(fault) = Cli::parse_from_args(words)
+                && fault.exit_code() != 0
             {
-                refused.push(format!("{}: {command}: {}", page.display(), fault.1));
+                refused.push(format!("{}: {command}: {fault}", file.display()));
             }
         }
     }
-    assert!(tried > 60, "{tried}");
+    assert!(tried > more_than, "{tried}");
     assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn commands_in_pages_are_understood() {
+    let mut found = Vec::new();
+    pages(root(), &mut found);
+    are_understood(&found, commands, 60);
+}
+
+#[test]
+fn commands_in_messages_are_understood() {
+    let mut found = Vec::new();
+    sources(&root().join("src"), &mut found);
+    are_understood(&found, printed_commands, 8);
 }
 
 /// Paths of this project in the text: code of one word that begins with one of its folders.

@@ -1,4 +1,4 @@
-//! The output that `README.md` shows is what the suite prints: each block begins with its command,
+//! The output that pages show is what the suite prints: each block begins with its command,
 //! and has `...` where lines are left out.
 
 use std::fs;
@@ -9,7 +9,8 @@ use expect_test::expect_file;
 
 /// A block of output.
 struct Block {
-    /// The arguments of the command, as the README has them.
+    page: &'static str,
+    /// The arguments of the command, as the page has them.
     arguments: &'static str,
     parts: &'static [Part],
 }
@@ -26,8 +27,9 @@ const PROFILES: Part = Part {
     until: "nothing: to the end",
 };
 
-const BLOCKS: [Block; 2] = [
+const BLOCKS: [Block; 3] = [
     Block {
+        page: "README.md",
         arguments: "--runtime-endpoint model",
         parts: &[
             Part {
@@ -46,6 +48,7 @@ const BLOCKS: [Block; 2] = [
         ],
     },
     Block {
+        page: "README.md",
         arguments: "check fixtures/histories/containerd-2.1/STP-06-deleted-before-stopped.binpb STP-06",
         parts: &[
             Part {
@@ -57,6 +60,20 @@ const BLOCKS: [Block; 2] = [
                 until: "---- INV-",
             },
             PROFILES,
+        ],
+    },
+    Block {
+        page: "src/explore/README.md",
+        arguments: "-r model --defect deleted-before-stopped explore --seed 1 --fail-fast",
+        parts: &[
+            Part {
+                from: "walk 0 of",
+                until: "why:",
+            },
+            Part {
+                from: "  steps:",
+                until: "covered",
+            },
         ],
     },
 ];
@@ -87,7 +104,8 @@ fn excerpt(output: &str, parts: &[Part]) -> String {
         at = find(part.until, start + 1).unwrap_or(lines.len());
         shown.extend(&lines[start..at]);
     }
-    shown.join("\n").replace("\n\n...", "\n...")
+    let shown = shown.join("\n").replace("\n\n...", "\n...");
+    shown.trim_end().to_owned()
 }
 
 /// A text without the durations of cases. Simulated time depends on what else runs at the moment.
@@ -100,18 +118,17 @@ fn without_durations(text: &str) -> String {
 }
 
 #[test]
-fn the_output_in_the_readme_is_what_the_suite_prints() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(path).expect("there is one");
-    let mut made = readme.clone();
+fn the_output_in_pages_is_what_the_suite_prints() {
     for block in &BLOCKS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(block.page);
+        let page = fs::read_to_string(&path).expect("there is one");
         let command = format!("cri-event-conformance {}\n", block.arguments);
-        let (before, rest) = made.split_once(&command).expect(block.arguments);
+        let (before, rest) = page.split_once(&command).expect(block.arguments);
         let (_, after) = rest.split_once("```").expect("the block has an end");
         let shown = excerpt(&run(block.arguments), block.parts);
-        made = format!("{before}{command}{shown}\n```{after}");
-    }
-    if without_durations(&made) != without_durations(&readme) {
-        expect_file!["../../README.md"].assert_eq(&made);
+        let made = format!("{before}{command}{shown}\n```{after}");
+        if without_durations(&made) != without_durations(&page) {
+            expect_file![path].assert_eq(&made);
+        }
     }
 }

@@ -65,6 +65,8 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
                 format!("`{id}` is no id for a case in `{}`", place.area),
             )
             .advise(format!("put the file into a folder `{folder}`")),
+        // A folder of another name is an area of the user.
+        None if !AREAS.iter().any(|(_, folder)| *folder == place.area) => {}
         None => {
             let known = AREAS.iter().map(|(prefix, _)| *prefix);
             let help = did_you_mean(prefix, known.clone()).unwrap_or_else(|| {
@@ -72,7 +74,9 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
             });
             found
                 .object_to("id", format!("there is no area `{prefix}`"))
-                .advise(help);
+                .advise(format!(
+                    "{help}; a folder of another name is an area of yours"
+                ));
         }
     }
 }
