@@ -221,6 +221,28 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
     code.filter(|code| !code.contains(' ') && FOLDERS.iter().any(|at| code.starts_with(at)))
 }
 
+#[test]
+fn tests_that_pages_name_exist() {
+    let (mut files, mut tested) = (Vec::new(), BTreeSet::new());
+    sources(&root().join("src"), &mut files);
+    sources(&root().join("tests"), &mut files);
+    for file in files {
+        let text = fs::read_to_string(file).expect("it can be read");
+        let functions = text.split("fn ").skip(1);
+        tested.extend(functions.filter_map(|rest| Some(rest.split_once("()")?.0.to_owned())));
+    }
+    let text = fs::read_to_string(root().join("SECURITY.md")).expect("there is one");
+    let named = text.split('`').skip(1).step_by(2);
+    let named: Vec<_> = named
+        .filter(|name| name.matches('_').count() > 2 && !name.contains(char::is_uppercase))
+        .collect();
+    let missing: Vec<_> = named
+        .iter()
+        .filter(|name| !tested.contains(**name))
+        .collect();
+    assert!(named.len() > 20 && missing.is_empty(), "{missing:?}");
+}
+
 /// Of a path such as `cases/<area>/<claim>.yaml` the folder must exist that is named in full.
 #[test]
 fn files_that_pages_name_exist() {
