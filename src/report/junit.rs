@@ -15,6 +15,8 @@
 //! | inconclusive    | `skipped` | `inconclusive`                             |
 //! | known           | `skipped` | `known`                                    |
 //!
+//! A run without outcomes has one test case, `run`, an `error` with the reason.
+//!
 //! The suite's properties are the `runtime`, its `version`, where they are known its `handler` and
 //! its `cgroup-driver`, the verdicts in the profiles, such as `cache.verdict`, and the counts
 //! behind them, such as `cache.must.passed`. The properties of a test case are its `id`, its
@@ -65,24 +67,31 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     let mut xml = Vec::new();
     document.write_xml(&mut xml).map_err(io::Error::other)?;
     let of_cases = report.outcomes.iter().map(properties_of_case);
+    // A run without outcomes has a test case that is none.
     let lists = iter::once(properties_of_suite(report)).chain(of_cases);
+    let lists = lists.chain([Vec::new()]);
     properties::insert(&xml, lists, &mut out)?;
     writeln!(out)
 }
 
-/// Writes the report of a run that has no outcome: one undecided test case with the reason.
+/// Writes the report of a run that did not begin: one undecided test case with the reason.
 ///
 /// # Errors
 ///
 /// Only those of the writer.
 pub fn write_undecided(reason: &str, out: impl Write) -> io::Result<()> {
-    let mut case = TestCase::error("run", Duration::ZERO, "undecided", &attribute(reason));
-    case.classname = Some(SUITE.to_owned());
     let mut suite = TestSuite::new(SUITE);
-    suite.testcases.push(case);
+    suite.testcases.push(undecided(reason));
     let mut document = Report::new();
     document.add_testsuite(suite);
     document.write_xml(out).map_err(io::Error::other)
+}
+
+/// The test case of a run without outcomes.
+fn undecided(reason: &str) -> TestCase {
+    let mut case = TestCase::error("run", Duration::ZERO, "undecided", &attribute(reason));
+    case.classname = Some(SUITE.to_owned());
+    case
 }
 
 fn suite(report: &RunReport) -> TestSuite {
@@ -94,6 +103,9 @@ fn suite(report: &RunReport) -> TestSuite {
     SUITE.clone_into(&mut suite.package);
     suite.timestamp = utc(report.began);
     suite.testcases = report.outcomes.iter().map(test_case).collect();
+    if report.outcomes.is_empty() {
+        suite.testcases.push(undecided(&report.faults.join("\n")));
+    }
     suite.system_out = Some(cdata(&about));
     if !report.faults.is_empty() {
         suite.system_err = Some(cdata(&report.faults.join("\n")));

@@ -187,6 +187,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         .with_history(options.history.as_deref())
         .with_cases(options.cases.as_deref());
     let mut outputs = Outputs::open(&paths)?;
+    outputs.info = options.target.info();
     match run_plan(options, known, planned, &mut outputs, Visibility::Console) {
         Ok((report, known)) => {
             let cut = if outputs.history_is_whole() {
@@ -205,7 +206,12 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             };
             Ok(conclude(outputs, &reports, &known, conclusion))
         }
-        Err(fault) => Err(fault),
+        Err(fault) => {
+            if fault.exit() == Exit::Undecided {
+                outputs.write_refusal(fault.to_string());
+            }
+            Err(fault)
+        }
     }
 }
 

@@ -3,15 +3,17 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Exit, Format, ReportOptions};
 use crate::case::load;
 pub use crate::files::OutputError;
 use crate::files::{Draft, Output};
+use crate::history::{Body, Entry, RunEnd, RunInfo, Seq};
 use crate::outcome::RunReport;
 use crate::report::{github, html};
-use crate::verdicts::{self, Known};
-use crate::{files, report, terminal};
+use crate::verdicts::{self, Known, Scope, Verdicts};
+use crate::{files, host, report, terminal};
 
 /// The name of the JUnit report in the directory of `--report-dir`. Prow's Spyglass and `TestGrid`
 /// look for `junit*.xml`.
@@ -96,6 +98,8 @@ pub(super) struct Outputs {
     expectations: Option<Draft>,
     history: Option<Draft>,
     history_is_cut: bool,
+    /// What is known of the run.
+    pub(super) info: RunInfo,
 }
 
 /// The result of writing the reports.
@@ -127,6 +131,7 @@ impl Outputs {
             expectations: paths.expectations.as_ref().map(new).transpose()?,
             history: open("history", &paths.history)?,
             history_is_cut: false,
+            info: RunInfo::default(),
         };
         outputs.differ(paths.judged.as_deref())?;
         Ok(outputs)
@@ -178,6 +183,33 @@ impl Outputs {
     /// Whether the history file is complete.
     pub(super) fn history_is_whole(&self) -> bool {
         !self.history_is_cut
+    }
+
+    /// Writes the reports on a run that was refused for this reason, and says where they are.
+    pub(super) fn write_refusal(self, reason: String) {
+        let mut verdicts = Verdicts::new(Scope::default());
+        let end = RunEnd {
+            removed: true,
+            faults: vec![reason],
+        };
+        let (seq, at) = (Seq::default(), host::now());
+        for body in [
+            Body::RunBegan(self.info.clone().into()),
+            Body::RunEnded(end),
+        ] {
+            verdicts.push(&Arc::new(Entry { seq, at, body }));
+        }
+        let refused = Self {
+            expectations: None,
+            ..self
+        };
+        let written = refused.write(&[verdicts.report(None)], &Known::default());
+        for line in written.lines {
+            terminal::say(&line);
+        }
+        for fault in written.faults {
+            terminal::say(&format!("error: {fault}"));
+        }
     }
 
     /// Writes the reports on the first run, and the expectation file of all runs, as far as

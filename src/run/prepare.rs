@@ -185,6 +185,7 @@ pub(super) async fn connect(
         host: kernel.host(),
         call_deadline: Some(client.deadline()),
     };
+    outputs.info = info.clone();
     recorder.record(Body::RunBegan(info.clone().into()));
     let caller = RecordingClient::recording(client, recorder);
     Ok(Connection {

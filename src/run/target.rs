@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::PrepareError;
 
-use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
-use crate::history::RunId;
+use crate::cri::{self, Client, ConnectError, Endpoint, Listener, SocketError};
+use crate::history::{RunId, RunInfo};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Model, NamedFault, Relay};
@@ -88,6 +88,21 @@ impl Target {
         }
     }
 
+    /// What is known of a run on it before it is connected to.
+    pub(super) fn info(&self) -> RunInfo {
+        let endpoint = match self {
+            Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
+                endpoints.runtime.to_string()
+            }
+            Self::Model { .. } => Connected::MODEL.to_owned(),
+        };
+        RunInfo {
+            suite: crate::VERSION.to_owned(),
+            endpoint,
+            ..RunInfo::default()
+        }
+    }
+
     /// Checks that the sockets exist.
     fn check(&self) -> Result<(), SocketError> {
         match self {
@@ -107,6 +122,24 @@ impl Target {
                 endpoints.runtime.socket()
             }
             Self::Model { .. } => None,
+        }
+    }
+
+    /// A client of the runtime itself: a relay passes on no more of a call than the suite reads.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    pub async fn connect_past_relay(&self, client: &Client) -> Result<Client, ConnectError> {
+        match self {
+            Self::Runtime(_) | Self::Model { .. } => Ok(client.clone()),
+            Self::Relayed { endpoints, .. } => {
+                let Endpoints {
+                    runtime,
+                    images,
+                    deadline,
+                } = endpoints;
+                Client::connect(runtime, images, *deadline).await
+            }
         }
     }
 

@@ -317,10 +317,9 @@ fn a_signal_ends_the_wait_for_a_stuck_runtime() {
         running
             .end_within(Duration::from_secs(3))
             .fails(3, &["interrupted"]);
-        assert_eq!(
-            fs::read_dir(fake.folder()).unwrap().count(),
-            1,
-            "only the socket"
-        );
+        let files = fs::read_dir(fake.folder()).unwrap().count();
+        assert_eq!(files, 2, "the socket and the report");
+        let report = fs::read_to_string(&report).unwrap();
+        assert!(report.contains("interrupted"), "{report}");
     }
 }

@@ -113,12 +113,14 @@ fn a_silent_stream_is_reported_within_its_bound() {
 }
 
 #[test]
-fn no_report_is_written_of_a_run_that_did_not_begin() {
+fn the_report_of_a_run_that_did_not_begin_says_why() {
     let fake = FakeCri::start(Flaw::Silent);
     let report = fake.folder().join("report");
     let path = report.to_str().unwrap();
     run_at(&fake, &["--junit", path]).run().fails(3, &[]);
-    assert_eq!(std::fs::read_dir(fake.folder()).unwrap().count(), 1);
+    let junit = std::fs::read_to_string(&report).unwrap();
+    assert!(junit.contains("open and silent"), "{junit}");
+    assert_eq!(std::fs::read_dir(fake.folder()).unwrap().count(), 2);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Ended, suite, suite_limited};
 
 /// A run on the model, in a folder.
@@ -25,6 +26,7 @@ fn text(folder: &TempDir, name: impl AsRef<Path>) -> String {
     fs::read_to_string(folder.path().join(name)).unwrap()
 }
 
+const JUNIT: &str = "junit_cri_events.xml";
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
 const CASES: [&str; 3] = ["ORD-01", "SBX-01", "INV"];
 
@@ -43,6 +45,27 @@ fn a_report_matches_its_schema() {
         assert_eq!(report["capabilities"]["sandbox_events"], true);
         assert_eq!(report["environment"], Value::Null);
         assert_ne!(report["latencies"], serde_json::json!([]));
+    }
+}
+
+#[test]
+fn a_refused_run_has_reports_with_the_reason() {
+    let fake = FakeCri::start(Flaw::EventsOff);
+    fake.add_pod_of_a_kubelet();
+    let socket = fake.socket();
+    for (endpoint, reason) in [
+        ("/no/such/socket", "no socket"),
+        (socket.to_str().unwrap(), "ready pods have a kubelet"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["ORD-01", "-r", endpoint, "--report-dir", "reports"];
+        inside(&folder, &args).fails(3, &[reason]);
+        for report in ["report.json", "summary.md", "report.html", JUNIT] {
+            let text = text(&folder, Path::new("reports").join(report));
+            assert!(text.contains(reason), "{report}: {text}");
+        }
+        let junit = text(&folder, Path::new("reports").join(JUNIT));
+        assert!(junit.contains("<error type=\"undecided\""), "{junit}");
     }
 }
 
