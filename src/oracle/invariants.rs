@@ -129,7 +129,7 @@ impl Invariant {
     pub(super) fn on_each_event(
         &self,
         history: &CaseHistory,
-        check: impl Fn(&Subject, &EventArrival) -> Option<Mismatch>,
+        mut check: impl FnMut(&Subject, &EventArrival) -> Option<Mismatch>,
     ) -> Vec<Violation> {
         let first = |subject: &Subject| {
             subject.arrivals.iter().find_map(|arrival| {
