@@ -184,6 +184,16 @@ pub const WATCH_SETTLING: Duration = Duration::from_secs(3);
 /// after two minutes, and its node is not ready after three minutes without a relist.
 pub const LATE_RELIST: Duration = Duration::from_secs(10);
 
+/// The interval at which `watch` looks whether the processes of running containers are there: as
+/// long as an event may be late by default. Each look reads a file of some hundred bytes for each.
+pub const WATCHED_PROCESS_LOOK: Duration = Duration::from_secs(5);
+
+/// The maximum number of processes that it looks at: a kubelet runs some hundred containers.
+pub const WATCHED_PROCESSES: usize = 2_000;
+
+/// How many containers it asks the runtime about at each look, to learn their pids.
+pub const WATCHED_PIDS: usize = 20;
+
 /// The maximum number of listed containers or sandboxes; a kubelet's node has some hundreds. A
 /// larger answer is rejected, since it would exhaust the suite's memory.
 pub const LISTED: usize = 20_000;

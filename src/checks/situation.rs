@@ -33,8 +33,8 @@ pub(super) fn missing(claim: &Claim<'_>, history: &CaseHistory) -> Option<String
             let kills: Vec<u64> = history
                 .facts()
                 .filter_map(|fact| match fact {
-                    HostFact::OomKills(kills) => Some(kills),
-                    HostFact::Held(..) => None,
+                    HostFact::OomKills(kills) => Some(*kills),
+                    _ => None,
                 })
                 .collect();
             match kills[..] {

@@ -18,7 +18,7 @@ use super::faults::{reply_fault, status_fault};
 use super::oci::{self, Beneath};
 use crate::history::messages;
 use crate::history::messages::{IMAGE_SERVICE, RUNTIME_SERVICE};
-use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
+use crate::history::{CallFault, ContainerId, Reply, Request, RuntimeVersion, StatusCode};
 use crate::{host, limits};
 
 /// A connection to a runtime and to its image service, for unary calls. Cheap to clone.
@@ -102,14 +102,43 @@ impl Client {
         beneath
     }
 
+    /// The pid of a container's process as verbose `ContainerStatus` reports it, 0 if it does not;
+    /// none of a container that does not run.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call) does.
+    pub async fn pid_if_running(&self, container: &ContainerId) -> Result<Option<u32>, CallFault> {
+        let message = v1::ContainerStatusRequest {
+            container_id: container.to_string(),
+            verbose: true,
+        };
+        let within = self.deadline.min(limits::CONNECT_DEADLINE);
+        let reply = self.send("ContainerStatus", &message, within).await;
+        let reply: v1::ContainerStatusResponse =
+            reply.map_err(|status| status_fault(&status, within))?;
+        let running = v1::ContainerState::ContainerRunning;
+        let status = reply.status.filter(|status| status.state() == running);
+        Ok(status.map(|_| oci::pid(&reply.info)))
+    }
+
     /// Makes a call that the runtime need not implement; none if it fails.
     async fn ask<T: Message + Default>(&self, method: &str, message: &impl Message) -> Option<T> {
         let within = self.deadline.min(limits::CONNECT_DEADLINE);
+        self.send(method, message, within).await.ok()
+    }
+
+    /// Makes a call of the runtime service.
+    async fn send<T: Message + Default>(
+        &self,
+        method: &str,
+        message: &impl Message,
+        within: Duration,
+    ) -> Result<T, Status> {
         let message = timed(message.encode_to_vec().into(), Some(within));
-        let path = method_path(RUNTIME_SERVICE, method);
-        let asked = unary(&self.runtime, path, message);
-        let reply = tokio::time::timeout(within, asked).await.ok()?.ok()?;
-        T::decode(reply).ok()
+        let asked = unary(&self.runtime, method_path(RUNTIME_SERVICE, method), message);
+        let late = |_| Status::deadline_exceeded("no answer");
+        let reply = tokio::time::timeout(within, asked).await.map_err(late)??;
+        T::decode(reply).map_err(|fault| Status::data_loss(fault.to_string()))
     }
 
     /// The connection on which the runtime is called.

@@ -1,4 +1,5 @@
-//! The OCI runtime and the cgroup driver of a CRI runtime, as far as verbose `Status` reports them.
+//! The OCI runtime and the cgroup driver of a CRI runtime, as far as verbose `Status` reports them,
+//! and the pid of a container.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 
 use crate::history::{CgroupDriver, OciRuntime};
 
-/// A longer configuration is not looked at: that of a node has some kilobytes.
+/// Longer JSON is not looked at: the configuration of a node or a container has some kilobytes.
 const LONGEST_CONFIG: usize = 1 << 20;
 
 /// The OCI runtime and the cgroup driver of a CRI runtime.
@@ -74,6 +75,19 @@ pub(super) fn cgroup_driver(driver: v1::CgroupDriver) -> CgroupDriver {
         v1::CgroupDriver::Systemd => CgroupDriver::Systemd,
         v1::CgroupDriver::Cgroupfs => CgroupDriver::Cgroupfs,
     }
+}
+
+/// The pid of a container, by the `info` of its verbose status; 0 if that has none. containerd:
+/// `toCRIContainerInfo` in `internal/cri/server/container_status.go`. CRI-O: `createContainerInfo`
+/// in `server/container_status.go`.
+pub(super) fn pid(info: &HashMap<String, String>) -> u32 {
+    #[derive(Deserialize)]
+    struct Info {
+        pid: u32,
+    }
+    let info = info.get("info").filter(|info| info.len() <= LONGEST_CONFIG);
+    let info: Option<Info> = info.and_then(|info| serde_json::from_str(info).ok());
+    info.map_or(0, |info| info.pid)
 }
 
 impl Beneath {
@@ -200,6 +214,23 @@ mod tests {
         assert_eq!(driver("runc"), Some(CgroupDriver::Systemd));
         assert_eq!(driver("crun"), Some(CgroupDriver::Cgroupfs));
         assert_eq!(driver("plain"), None);
+    }
+
+    #[test]
+    fn the_pid_of_a_container_stands_in_its_info() {
+        let of = |info: &str| pid(&HashMap::from([("info".to_owned(), info.to_owned())]));
+        assert_eq!(
+            of(r#"{"sandboxID": "a", "pid": 7, "runtimeSpec": {"a": [1]}}"#),
+            7
+        );
+        for nothing in ["", "{}", r#"{"pid": -1}"#, r#"{"pid": "7"}"#, "7"] {
+            assert_eq!(of(nothing), 0, "{nothing}");
+        }
+        assert_eq!(
+            of(&format!(r#"{{"pid": 7}}{}"#, " ".repeat(LONGEST_CONFIG))),
+            0
+        );
+        assert_eq!(pid(&HashMap::new()), 0);
     }
 
     #[test]

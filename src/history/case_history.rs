@@ -162,8 +162,8 @@ impl CaseHistory {
     }
 
     /// The facts that were read from the kernel, in order.
-    pub fn facts(&self) -> impl Iterator<Item = HostFact> {
-        self.entries.iter().filter_map(|entry| match entry.body {
+    pub fn facts(&self) -> impl Iterator<Item = &HostFact> {
+        self.entries.iter().filter_map(|entry| match &entry.body {
             Body::Fact { fact, .. } => Some(fact),
             _ => None,
         })

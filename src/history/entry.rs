@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use super::any;
 use super::{
-    CallFault, CallId, CaseRun, Event, HostInstant, Labels, Reply, Request, Resource, RunEnd,
-    RunInfo, RunPlan, Seq, SubscriptionId,
+    CallFault, CallId, CaseRun, ContainerId, Event, HostInstant, Labels, Reply, Request, Resource,
+    RunEnd, RunInfo, RunPlan, Seq, SubscriptionId,
 };
+use crate::escape::printable;
 
 /// One entry of the history.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
@@ -281,12 +282,15 @@ pub enum StreamEnd {
 
 /// A fact read from the kernel.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostFact {
     /// How many processes the whole host's OOM killer has killed since boot.
     OomKills(u64),
     /// How much of a resource is held.
     Held(Resource, u64),
+    /// A container has no process any more, and the runtime, asked after that, reports it as
+    /// running with this pid.
+    ProcessGone(ContainerId, u32),
 }
 
 impl fmt::Display for HostFact {
@@ -294,6 +298,13 @@ impl fmt::Display for HostFact {
         match self {
             Self::OomKills(count) => write!(f, "OOM kills of the host since boot: {count}"),
             Self::Held(resource, count) => write!(f, "{resource}: {count}"),
+            Self::ProcessGone(container, pid) => {
+                let container = printable(container.as_str());
+                write!(
+                    f,
+                    "process {pid} of {container} is gone, which is reported as RUNNING"
+                )
+            }
         }
     }
 }

@@ -106,7 +106,7 @@ pub fn now() -> HostInstant {
 const TICKS_PER_SECOND: u64 = 100;
 
 /// A time since boot in clock ticks, the unit in which `/proc/PID/stat` shows a process's start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BootTicks(pub(super) u64);
 
 impl BootTicks {

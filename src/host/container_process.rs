@@ -12,8 +12,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::Kernel;
 use super::clock::{self, BootTicks};
 use super::owner::{OwnId, SHORTEST_ID, id_in};
+use super::runtime_process::shares_pids;
 use crate::history::{self, HostInstant};
 
 /// Why the process of a sandbox or container cannot be found or signalled.
@@ -92,6 +94,27 @@ pub(super) fn find_newest(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
         }
     }
     Err(ProcessError::Missing(own.to_string()))
+}
+
+impl Kernel {
+    /// Whether the pids that the runtime at this socket reports are those of processes seen here.
+    pub async fn knows_pids_of(&self, socket: Option<&Path>) -> bool {
+        match (self, socket) {
+            (Self::Host, Some(socket)) => shares_pids(socket).await,
+            (Self::Host, None) => false,
+            (Self::Simulated(_), _) => true,
+        }
+    }
+
+    /// When the process with this pid, of this container, began; none if it has ended. Pid 0 is
+    /// none of this host's.
+    #[must_use]
+    pub fn process_began(&self, container: &str, pid: u32) -> Option<BootTicks> {
+        match self {
+            Self::Host => began(Path::new(&format!("/proc/{pid}"))),
+            Self::Simulated(simulated) => simulated.runs(container).then(BootTicks::default),
+        }
+    }
 }
 
 /// All processes of this host, by their numbers.

@@ -117,11 +117,20 @@ impl RuntimeProcess {
 /// Whether the process that began to listen on a socket is in the pid namespace of this one, or in
 /// one below: only then are the other processes of its host seen here, too.
 pub async fn is_server_visible(socket: &Path) -> bool {
-    let Ok(connection) = UnixStream::connect(socket).await else {
-        return false;
-    };
-    let server = connection.peer_cred().ok().and_then(|server| server.pid());
-    server.is_some_and(|pid| pid > 0)
+    server(socket).await.is_some()
+}
+
+/// Whether that process is in the pid namespace of this one. It is not if that cannot be read.
+pub(super) async fn shares_pids(socket: &Path) -> bool {
+    let server = server(socket).await;
+    server.is_some_and(|pid| shares_pid_namespace(pid).unwrap_or(false))
+}
+
+/// The process that began to listen on a socket; none if it has no pid here.
+async fn server(socket: &Path) -> Option<u32> {
+    let connection = UnixStream::connect(socket).await.ok()?;
+    let pid = connection.peer_cred().ok()?.pid()?;
+    u32::try_from(pid).ok().filter(|pid| *pid > 0)
 }
 
 fn shares_pid_namespace(pid: u32) -> io::Result<bool> {
@@ -246,8 +255,9 @@ mod tests {
         let _listener = UnixListener::bind(&socket).unwrap();
         let own = RuntimeProcess::find(&socket).await.unwrap_err();
         assert!(matches!(own, RuntimeProcessError::Own(_)), "{own}");
-        assert!(is_server_visible(&socket).await);
-        assert!(!is_server_visible(&folder.path().join("b.sock")).await);
+        let nothing = folder.path().join("b.sock");
+        assert!(is_server_visible(&socket).await && shares_pids(&socket).await);
+        assert!(!is_server_visible(&nothing).await && !shares_pids(&nothing).await);
     }
 
     #[test]

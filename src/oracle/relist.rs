@@ -18,7 +18,7 @@ impl Relist<'_> {
     /// The events that report how the container got from its state in one relist to that in the
     /// next, if one stream was live; and that state.
     pub(crate) fn announced_since(&self, before: &Self) -> (&'static str, &'static [EventKind]) {
-        use ContainerState::{Created, Exited, Running};
+        use ContainerState::{Created, Exited, Running, Unknown};
         use EventKind as Kind;
 
         let states = [before, self].map(|relist| relist.listing.map(|listing| listing.state));
@@ -27,13 +27,21 @@ impl Relist<'_> {
             [None, Some(Running)] => &[Kind::Created, Kind::Started],
             [None, Some(Exited)] => &[Kind::Created, Kind::Stopped],
             [Some(Created), Some(Running)] => &[Kind::Started],
-            [Some(Created | Running), Some(Exited)] => &[Kind::Stopped],
+            [Some(Created | Running), Some(Exited)] | [Some(Running), Some(Unknown(_))] => {
+                &[Kind::Stopped]
+            }
             [Some(Running), None] => &[Kind::Stopped, Kind::Deleted],
             [Some(Created | Exited), None] => &[Kind::Deleted],
             _ => &[],
         };
-        let shown = self.announcement().map_or("", |(shown, _)| shown);
-        (shown, needed)
+        let shown = self.announcement().map(|(shown, _)| shown);
+        (shown.unwrap_or("shows it UNKNOWN"), needed)
+    }
+
+    /// Whether it shows no state that the CRI defines but UNKNOWN.
+    pub(crate) fn is_unknown(&self) -> bool {
+        let state = self.listing.map(|listing| listing.state);
+        matches!(state, Some(ContainerState::Unknown(_)))
     }
 
     /// The state that it shows, and the event that announces it; none if no event does.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use crate::outcome::{Outcome, REMOVED, RunReport, Verdict};
+use crate::outcome::{Limit, Outcome, REMOVED, RunReport, Verdict};
 
 use super::calendar::span;
 use super::printable::{cut, printable};
@@ -205,7 +205,10 @@ pub(super) fn counts(report: &RunReport) -> String {
         let events = counted(saturated(watch.events), "event", "events");
         let containers = counted(saturated(watch.containers), "container", "containers");
         let took = span(report.duration);
-        return format!("watch: {events}, {containers} of pods that changed; {judged}in {took}");
+        let lag = lag(report).unwrap_or_default();
+        return format!(
+            "watch: {events}{lag}, {containers} of pods that changed; {judged}in {took}"
+        );
     }
     format!(
         "{}{tier}{repeated}: {}; {judged}in {}",
@@ -213,6 +216,16 @@ pub(super) fn counts(report: &RunReport) -> String {
         verdicts(&cases),
         span(report.duration)
     )
+}
+
+/// ` (median lag 1.2 ms, p99 3.4 ms, at most 5 ms)` of the events of a watch.
+fn lag(report: &RunReport) -> Option<String> {
+    let mut latencies = report.latencies.iter();
+    let lag = latencies.find(|found| found.latency.limit == Limit::EventLag)?;
+    let [median, p99] = [50, 99].map(|percent| lag.spread.percentile(percent));
+    let most = lag.latency.took;
+    let [median, p99, most] = [median?, p99?, most].map(|it| span(it.min(most)));
+    Some(format!(" (median lag {median}, p99 {p99}, at most {most})"))
 }
 
 fn saturated(count: u64) -> usize {

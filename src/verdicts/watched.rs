@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::findings::{Found, Place, Sort, find};
-use super::known::Known;
+use super::known::{Known, WATCH};
 use super::relist_troubles::RelistTroubles;
 use super::watched_pods::WatchedPods;
 use crate::history::{
     Body, CaseHistory, Entry, HostInstant, Reply, Request, StatusCode, SubjectKind,
 };
-use crate::oracle::Index;
-use crate::outcome::{Profile, Violation, WatchTotals};
+use crate::oracle::{Index, span};
+use crate::outcome::{Latency, Limit, Profile, Spread, Violation, WatchTotals, Worst};
 
 /// The most violations that are kept for who shows them live.
 const NEWS: usize = 1_000;
@@ -31,6 +31,10 @@ pub(super) struct Watched {
     relists: RelistTroubles,
     /// How often a pod had no relist or no status after a change.
     unproven: u64,
+    /// When the stream was requested.
+    opened: HostInstant,
+    /// The times from `created_at` to arrival of events that are not older than their stream.
+    lags: Option<Worst>,
     /// The latest violations, which the rest of a history that is judged in parts shows again.
     latest: VecDeque<Violation>,
 }
@@ -61,6 +65,8 @@ impl Watched {
             lost: Some(began),
             relists: RelistTroubles::default(),
             unproven: 0,
+            opened: began,
+            lags: None,
             latest: VecDeque::new(),
         }
     }
@@ -69,7 +75,11 @@ impl Watched {
     pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
         self.relists.push(entry);
         match &entry.body {
-            Body::Event { .. } => self.totals.events += 1,
+            Body::Event { event, .. } => {
+                self.totals.events += 1;
+                self.lagged(event.created_at.0, entry.at);
+            }
+            Body::SubscriptionOpened { .. } => self.opened = entry.at,
             Body::CallEnded {
                 result: Ok(Reply::Containers(_)),
                 ..
@@ -88,6 +98,29 @@ impl Watched {
             _ => {}
         }
         self.pods.push(entry)
+    }
+
+    /// The lags of events; none if none came.
+    pub(super) fn lags(&self) -> Option<&Worst> {
+        self.lags.as_ref()
+    }
+
+    fn lagged(&mut self, created_at_ns: i64, arrived: HostInstant) {
+        if created_at_ns < self.opened.realtime_ns {
+            return;
+        }
+        let took = span(created_at_ns, arrived.realtime_ns);
+        let lags = self.lags.get_or_insert_with(|| Worst {
+            latency: Latency {
+                limit: Limit::EventLag,
+                bound: self.pods.within(),
+                took,
+            },
+            spread: Spread::default(),
+            case: WATCH.into(),
+        });
+        lags.latency.took = lags.latency.took.max(took);
+        lags.spread.add(took);
     }
 
     /// Judges the history of a pod.

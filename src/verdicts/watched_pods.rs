@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{
-    Body, CallFault, CallId, CaseHistory, ContainerId, Entry, Event, HostInstant, POD_UID_LABEL,
-    PodUid, Reply, Request,
+    Body, CallFault, CallId, CaseHistory, ContainerId, Entry, Event, HostFact, HostInstant,
+    POD_UID_LABEL, PodUid, Reply, Request,
 };
 use crate::limits;
 
@@ -93,6 +93,11 @@ impl WatchedPods {
         }
     }
 
+    /// How late an event may be.
+    pub(super) fn within(&self) -> Duration {
+        self.within
+    }
+
     /// Whether a pod has changed lately.
     pub(super) fn is_following(&self) -> bool {
         !self.followed.is_empty()
@@ -115,6 +120,14 @@ impl WatchedPods {
             }
             Body::HeldUp { .. } => self.show_all(entry),
             Body::Event { event, .. } => self.arrived(event, entry),
+            Body::Fact {
+                fact: HostFact::ProcessGone(container, _),
+                ..
+            } => {
+                if let Some(pod) = self.owners.get(container).cloned() {
+                    self.changed(&pod, entry);
+                }
+            }
             Body::CallBegan {
                 call,
                 case: None,
@@ -163,8 +176,13 @@ impl WatchedPods {
         if self.owners.len() < limits::WATCHED {
             self.owners.insert(event.container.clone(), pod.clone());
         }
-        self.follow(&pod, entry.at);
-        if let Some(followed) = self.followed.get_mut(&pod) {
+        self.changed(&pod, entry);
+    }
+
+    /// Follows a pod that an entry shows changed.
+    fn changed(&mut self, pod: &PodUid, entry: &Arc<Entry>) {
+        self.follow(pod, entry.at);
+        if let Some(followed) = self.followed.get_mut(pod) {
             followed.changed(entry.at);
             followed.history.push(entry);
         }

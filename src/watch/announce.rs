@@ -48,6 +48,19 @@ pub(super) async fn refuse_theft(
     }
 }
 
+/// Whether the processes of containers can be looked at; says it if they cannot.
+pub(super) async fn sees_processes(kernel: &Kernel, socket: Option<&Path>) -> bool {
+    let sees = kernel.knows_pids_of(socket).await;
+    if !sees {
+        terminal::say(
+            "note: the processes of containers cannot be seen from here, so that one which is dead \
+             while its container is reported as RUNNING shows at its removal only; this needs the \
+             host's PID namespace (hostPID) and root",
+        );
+    }
+    sees
+}
+
 fn named(runtime: &RuntimeVersion) -> String {
     let [name, version] = [&runtime.runtime_name, &runtime.runtime_version].map(|it| printable(it));
     format!("{name} {version}")

@@ -15,12 +15,12 @@
 //!
 //! | type | fields |
 //! |---|---|
-//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (what the Evented PLEG of kubelet 1.26 to 1.36 does: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track), `lifecycle` (what it sends, such as `ContainerDied`), `panic` (why) |
-//! | `relist` | `lifecycle`: what the Generic PLEG sends; `on_demand`: whether in a relist of this pod alone, after a sync that is inferred |
+//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (what the Evented PLEG of kubelet 1.26 to 1.36 does: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track; with `--profile hint` alone what that of 1.37 does: `relist`, `sampled`, `ignored`), `lifecycle` (what it sends, such as `ContainerDied`), `panic` (why) |
+//! | `relist` | `lifecycle`: what the Generic PLEG sends; `on_demand`: whether in a relist of this pod alone, after a sync that is inferred or a hint |
 //! | `violation` | `rule` (its id), `level` (`must`, `should`, `may`), `finding` (its kind), `subject`, `expected`, `actual`, `known` (whether it is listed as known) |
 //! | `more-violations` | `rule`, `count`: further violations of a rule, too many to be shown |
 //! | `stream` | `what` (`opened`, `live`, `relisted`, `ended`, `overrun`, `relist-failed`, `relist-late`, `relist-works`), `detail` |
-//! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `disagreements`, `other_violations`, `outages` (of the stream), `without_stream_ns`, `panics`, `reconnects`, `relists`, `pod_relists` (on demand, inferred) |
+//! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `disagreements`, `other_violations`, `outages` (of the stream), `without_stream_ns`, `panics`, `reconnects`, `relists`, `pod_relists` (on demand) |
 
 mod announce;
 mod error;
@@ -30,6 +30,7 @@ mod notice;
 mod observer;
 mod options;
 mod output;
+mod processes;
 mod record;
 mod redact;
 mod relisting;

@@ -33,7 +33,7 @@ pub enum Notice {
         subject: Subject,
         /// The kind of the lifecycle event.
         lifecycle: String,
-        /// Whether it was a relist of this pod alone, after a sync that is inferred.
+        /// Whether it was a relist of this pod alone, after a sync that is inferred or a hint.
         on_demand: bool,
     },
     /// A rule is broken.
@@ -71,7 +71,7 @@ pub enum Notice {
     Summary(Summary),
 }
 
-/// An event, and the reaction of the Evented PLEG of kubelet 1.26 to 1.36.
+/// An event, and the reaction of an Evented PLEG.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EventSeen {
     /// Its subject.
@@ -93,7 +93,7 @@ pub struct EventSeen {
     pub lag_ns: Option<i64>,
     /// Whether it was created before this stream was requested.
     pub queued: bool,
-    /// `taken`, `refused`, `ignored`, `panic` or `unfollowed`.
+    /// `taken`, `refused`, `ignored`, `panic` or `unfollowed`; or `relist` or `sampled`.
     pub evented: &'static str,
     /// The lifecycle events that the PLEG would have sent.
     pub lifecycle: Vec<String>,
@@ -132,7 +132,7 @@ pub struct Summary {
     pub reconnects: u64,
     /// Relists that succeeded.
     pub relists: u64,
-    /// Relists of one pod, each after a sync that is inferred.
+    /// Relists of one pod, each after a sync that is inferred or after a hint.
     pub pod_relists: u64,
 }
 

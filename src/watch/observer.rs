@@ -3,7 +3,8 @@
 //!
 //! It runs the Evented PLEG of kubelet 1.26 to 1.36, whose cache is filled by events. As in a
 //! kubelet, the cache starts from a relist, and is relisted every five minutes and after each
-//! stream that ended.
+//! stream that ended. Where only a kubelet 1.37 or later is judged for, it runs that one's Evented
+//! PLEG, which has no cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,21 +14,22 @@ use super::notice::{EventSeen, Notice, Subject, Summary, nanos};
 use super::table::{LastEvent, PodRow, belief};
 use crate::drive::Relist;
 use crate::history::{
-    ContainerListing, ContainerStatus, Event, EventKind, HostInstant, Labels, SandboxId,
+    ContainerListing, ContainerStatus, Event, EventKind, HostInstant, Labels, PodUid, SandboxId,
     SandboxListing, SandboxStatus,
 };
 use crate::limits;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
-use crate::outcome::WatchTotals;
+use crate::outcome::{Profile, WatchTotals};
 use crate::pleg::{
-    Channel, Features, Generic, Inspection, Kubelet, LifecycleEvent, Moment, POD_UID_LABEL,
-    PodStatus, Receipt, SharedUid, State, list_pods, receive,
+    Channel, Features, Generic, Hint, Inspection, Kubelet, LifecycleEvent, Moment, POD_UID_LABEL,
+    PodStatus, Receipt, SharedUid, State, list_pods, receive, relist_hint,
 };
 use crate::verdicts::WatchNews;
 
 /// The state of the observation.
 pub(super) struct Observer {
     began: HostInstant,
+    profile: Profile,
     /// When the stream was requested; none while there is no stream.
     opened: Option<HostInstant>,
     /// The names of what the last relist or a later event has shown, by id.
@@ -47,9 +49,11 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    pub(super) fn new(began: HostInstant) -> Self {
+    /// One for a kubelet that lives by events, or by hints.
+    pub(super) fn new(began: HostInstant, profile: Profile) -> Self {
         Self {
             began,
+            profile,
             opened: None,
             names: BTreeMap::new(),
             earlier: BTreeMap::new(),
@@ -111,6 +115,16 @@ impl Observer {
             seen.evented = "unfollowed";
         }
         Notice::Event(seen)
+    }
+
+    /// The pod that a kubelet relists on demand after an event: one that it has just synced, as the
+    /// event lets infer, or one that the event is a hint to.
+    pub(super) fn relisted_after<'a>(&self, event: &'a Event) -> Option<&'a str> {
+        let hinted = || match relist_hint(event) {
+            Hint::Relist(_) if self.profile == Profile::Hint => event.pod_uid(),
+            _ => None,
+        };
+        synced_pod(event).or_else(|| hinted().map(PodUid::as_str))
     }
 
     /// Processes a relist.
@@ -177,7 +191,8 @@ impl Observer {
         self.differ.retain(|uid, _| pods.contains_key(uid));
         for (uid, pod) in &mut pods {
             pod.last_event = self.last_events.get(uid).cloned();
-            pod.differs_since = if pod.by_relists == pod.by_events {
+            let has_cache = self.profile != Profile::Hint;
+            pod.differs_since = if !has_cache || pod.by_relists == pod.by_events {
                 self.differ.remove(uid);
                 None
             } else {
@@ -248,6 +263,14 @@ impl Observer {
 
     /// Passes an event to the Evented PLEG.
     fn receive(&mut self, seen: &mut EventSeen, event: &Event) {
+        if self.profile == Profile::Hint {
+            seen.evented = match relist_hint(event) {
+                Hint::Ignored => "ignored",
+                Hint::Sample => "sampled",
+                Hint::Relist(_) => "relist",
+            };
+            return;
+        }
         match receive(&mut self.kubelet, event) {
             Ok(Receipt::Taken(_)) => seen.evented = "taken",
             Ok(Receipt::Refused(_)) => seen.evented = "refused",

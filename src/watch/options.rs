@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use super::output::Output;
 use crate::limits;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
-use crate::outcome::{Level, Outcome, RunReport, Verdict};
-use crate::plan::ProfileChoice;
+use crate::outcome::{Level, Outcome, Profile, RunReport, Verdict};
+use crate::plan::{ProfileChoice, Selection};
 use crate::run::{Exit, ReportOptions};
 
 // Doc comments of fields are the help of options.
@@ -97,6 +97,25 @@ impl WatchOptions {
         let files = [junit, json, markdown, report_dir, &self.history];
         let writes = files.iter().any(|file| file.is_some());
         self.duration.is_some() || !self.fail_on.is_empty() || writes
+    }
+
+    /// The kubelet that is shown: the one that lives by events, unless only the other is judged
+    /// for.
+    pub(super) fn followed(&self) -> Profile {
+        let judged = self.selection().judged();
+        if judged.contains(&Profile::Hint) && !judged.contains(&Profile::Cache) {
+            Profile::Hint
+        } else {
+            Profile::Cache
+        }
+    }
+
+    /// What is judged.
+    pub(super) fn selection(&self) -> Selection {
+        Selection {
+            profiles: self.profiles.clone(),
+            ..Selection::default()
+        }
     }
 
     /// How notices are printed; none for those alone that matter.

@@ -1,7 +1,7 @@
 //! The loop of `watch`: waits for events and relists, records and judges them, and prints the
 //! observer's notices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,15 +10,17 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::watch::Sender as Latest;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::announce::{announce, refuse_theft};
+use super::announce::{self, announce, refuse_theft};
 use super::error::WatchError;
 use super::notice::Notice;
-use super::observer::{Observer, synced_pod};
+use super::observer::Observer;
 use super::options::WatchOptions;
 use super::output::{Output, show};
+use super::processes::Processes;
 use super::record::Record;
 use super::redact;
 use super::relisting::{RelistUnderWay, Relisting};
@@ -30,7 +32,10 @@ use crate::cri::Client;
 use crate::drive::{
     Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, RelistRequests, StreamError,
 };
-use crate::history::{Body, Entry, HostInstant, Labels, StatusCode, StreamEnd};
+use crate::history::{
+    Body, ContainerId, ContainerState, Entry, HostInstant, Labels, StatusCode, StreamEnd,
+};
+use crate::host::Kernel;
 use crate::metrics::{Endpoint, Metrics};
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::recorder::{Overrun, Reader, Recorder};
@@ -53,7 +58,10 @@ pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError
     let runtime = Runtime::new()?;
     let stop = CancellationToken::new();
     listen_for_signals(&stop)?;
-    let watched = async { Watch::begin(target, options, stop).await?.run().await };
+    let watched = async {
+        let watch = Watch::begin(target, Kernel::Host, options, stop).await?;
+        watch.run().await
+    };
     let watched = runtime.block_on(watched);
     terminal::show_status(&[]);
     // Calls in progress are abandoned.
@@ -90,6 +98,8 @@ pub(super) struct Watch<'a> {
     ending: Ending,
     pleg: Option<LivePleg>,
     relist_requests: RelistRequests,
+    /// The containers that the last relist of all pods shows as running.
+    running: Latest<BTreeSet<ContainerId>>,
     relists: (Sender<Relisted>, Receiver<Relisted>),
     stop: CancellationToken,
     /// Whether it is still unknown if the runtime supports events.
@@ -112,6 +122,7 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     pub(super) async fn begin(
         target: &Target,
+        kernel: Kernel,
         options: &'a WatchOptions,
         stop: CancellationToken,
     ) -> Result<Self, WatchError> {
@@ -129,14 +140,21 @@ impl<'a> Watch<'a> {
         let Beginning { record, ending } = Beginning::new(endpoints, &client, options).await?;
         let recorder = Recorder::bounded(limits::WATCH_ENTRIES, limits::WATCH_BYTES);
         let reader = recorder.reader();
+        let (running, mut tasks) = (Latest::default(), JoinSet::new());
+        if announce::sees_processes(&kernel, target.socket()).await {
+            let client = target.connect_past_relay(&client).await?;
+            let processes = Processes::new(client, kernel, recorder.clone());
+            tasks.spawn(processes.run(running.subscribe()));
+        }
         let caller = RecordingClient::recording(client, recorder.clone());
         let pleg = LivePleg::new(caller, metrics.clone(), Labels::new());
         let duration = options.duration;
         Ok(Self {
             options,
-            observer: Observer::new(host::now()),
+            observer: Observer::new(host::now(), options.followed()),
             stream: Stream::new(endpoints.runtime.clone(), recorder.clone(), metrics.clone()),
             relist_requests: pleg.requests(),
+            running,
             pleg: Some(pleg),
             metrics,
             reader,
@@ -156,7 +174,7 @@ impl<'a> Watch<'a> {
             _endpoint: endpoint,
             _heartbeat: Heartbeat::begin(&recorder),
             recorder,
-            tasks: JoinSet::new(),
+            tasks,
         })
     }
 
@@ -205,7 +223,12 @@ impl<'a> Watch<'a> {
         self.drawn = host::now();
         if let Some(size) = terminal::status_size() {
             let pods = self.observer.pods(self.drawn);
-            terminal::show_status(&table::lines(&pods, self.drawn, size));
+            terminal::show_status(&table::lines(
+                &pods,
+                self.options.followed(),
+                self.drawn,
+                size,
+            ));
         }
     }
 
@@ -313,7 +336,7 @@ impl<'a> Watch<'a> {
         match &entry.body {
             Body::Event { event, .. } => {
                 self.support_unknown = false;
-                if let Some(pod) = synced_pod(event) {
+                if let Some(pod) = self.observer.relisted_after(event) {
                     self.relist_requests.request(pod);
                 }
                 let notice = self.observer.event(entry.at, event);
@@ -368,6 +391,9 @@ impl<'a> Watch<'a> {
                 if self.options.redact {
                     redact::relist(&mut relist);
                 }
+                if relist.pod.is_none() {
+                    self.running.send_replace(running(&relist));
+                }
                 let notices = self.observer.relisted(relist);
                 notices.iter().try_for_each(|notice| self.show(notice))
             }
@@ -415,6 +441,13 @@ impl<'a> Watch<'a> {
         }
         show(self.options.output(), host::now(), notice)
     }
+}
+
+/// The containers that a relist shows as running.
+fn running(relist: &Relist) -> BTreeSet<ContainerId> {
+    let listed = relist.containers.iter();
+    let running = listed.filter(|listed| listed.state == ContainerState::Running);
+    running.map(|listed| listed.id.clone()).collect()
 }
 
 /// Waits for so long; for ever if that is none.

@@ -1,5 +1,5 @@
 //! The table of pods that a terminal shows: what a kubelet that relists and one that follows events
-//! believe of each.
+//! believe of each. Of one that takes events for hints, it shows the former alone.
 //!
 //! The first ones are those about which the two differ, for the longest time first: an event may
 //! only be on its way, and relists are a second apart. Then come those that changed last.
@@ -11,6 +11,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Row, Table};
 
 use crate::history::HostInstant;
+use crate::outcome::Profile;
 use crate::pleg::{PodStatus, State};
 use crate::report::cut;
 
@@ -76,6 +77,7 @@ pub(super) fn belief(status: &PodStatus) -> String {
 /// The table as lines that fit into a terminal.
 pub(super) fn lines(
     pods: &BTreeMap<String, PodRow>,
+    followed: Profile,
     now: HostInstant,
     (columns, rows): (usize, usize),
 ) -> Vec<String> {
@@ -94,7 +96,10 @@ pub(super) fn lines(
     } else {
         rows - 2
     };
-    let is_shown = |(_, from): &(&str, usize)| columns >= *from;
+    let is_of_cache = |name: &str| ["BY EVENTS", "AGREE"].contains(&name);
+    let has_cache = followed != Profile::Hint;
+    let is_shown =
+        |(name, from): &(&str, usize)| columns >= *from && (has_cache || !is_of_cache(name));
     let mut table = Table::new();
     table
         .load_style(NOTHING)
@@ -121,7 +126,7 @@ pub(super) fn lines(
         .collect();
     let more = sorted.len() - shown;
     if more > 0 {
-        let agree = if sorted[shown].differs_since.is_some() {
+        let agree = if !has_cache || sorted[shown].differs_since.is_some() {
             ""
         } else {
             ", about which both agree"
@@ -211,7 +216,7 @@ mod tests {
             pod("differs", 2, Some(30)),
             pod("differs-longer", 1, Some(20)),
         ]);
-        let lines = lines(&pods, at(60), (120, 10));
+        let lines = lines(&pods, Profile::Cache, at(60), (120, 10));
         assert_eq!(
             first_words(&lines),
             [
@@ -230,6 +235,16 @@ mod tests {
     }
 
     #[test]
+    fn a_kubelet_that_takes_hints_has_no_beliefs_by_events() {
+        let pods = pods([pod("one", 1, None)]);
+        let lines = lines(&pods, Profile::Hint, at(60), (120, 10));
+        let columns: Vec<_> = lines[0].split("  ").filter(|it| !it.is_empty()).collect();
+        let columns: Vec<_> = columns.iter().map(|it| it.trim()).collect();
+        assert_eq!(columns, ["POD", "CONTAINERS", "BY RELISTS", "LAST EVENT"]);
+        assert!(lines[1].ends_with("STARTED app 59 s ago"), "{lines:#?}");
+    }
+
+    #[test]
     fn it_fits_into_any_terminal() {
         let awkward = PodRow {
             name: "\u{1b}[31m 宽宽宽🦀".repeat(20),
@@ -240,7 +255,7 @@ mod tests {
         let pods = pods(many.chain([awkward]));
         for columns in [1, 20, 40, 60, 80, 100, 200, 500] {
             for rows in [0, 1, 2, 3, 10, 100, 101, 102, 1_000] {
-                let lines = lines(&pods, at(200), (columns, rows));
+                let lines = lines(&pods, Profile::Cache, at(200), (columns, rows));
                 assert!(lines.len() <= rows, "{rows}: {lines:#?}");
                 if columns >= 40 {
                     let widest = lines.iter().map(|line| line.width()).max();
@@ -248,7 +263,7 @@ mod tests {
                 }
             }
         }
-        let lines = lines(&pods, at(200), (80, 12));
+        let lines = lines(&pods, Profile::Cache, at(200), (80, 12));
         assert_eq!(
             lines.last().unwrap(),
             " and 91 more pods, about which both agree"

@@ -2,6 +2,7 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
+mod flaws;
 mod node;
 mod scenarios;
 
@@ -16,7 +17,7 @@ use crate::history::{
     SandboxStatus, Shared,
 };
 use crate::limits;
-use crate::outcome::WatchTotals;
+use crate::outcome::{Profile, WatchTotals};
 use crate::pleg::POD_UID_LABEL;
 
 use node::{Node, at, nanos};
@@ -112,7 +113,7 @@ fn an_outage_is_said_to_end_events_for_kubelets() {
             outages,
             ..WatchTotals::default()
         };
-        let summary = Notice::Summary(Observer::new(at(0)).summary(at(1), &totals));
+        let summary = Notice::Summary(Observer::new(at(0), Profile::Cache).summary(at(1), &totals));
         text::line(at(1), &summary).contains("follows no events until it is restarted")
     };
     assert_eq!([0, 1].map(said), [false, true]);
@@ -127,7 +128,7 @@ fn a_relist_on_demand_is_counted_and_marked_as_inferred() {
     node.relist_pod(2101);
     node.expect_lines(&expect![[r#"
         2026-11-20T16:52:42.100Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ContainerStarted
-        2026-11-20T16:52:42.101Z relist   shop/web  app  c0ffee00c0ffe  generic: ContainerStarted, on demand (inferred: its pod was synced)"#]]);
+        2026-11-20T16:52:42.101Z relist   shop/web  app  c0ffee00c0ffe  generic: ContainerStarted, on demand"#]]);
     let summary = node.summary(at(3000));
     assert_eq!((summary.relists, summary.pod_relists), (1, 1));
 }
@@ -278,7 +279,7 @@ fn a_pod_of_an_idle_node_is_judged_once_and_not_followed() {
 
 #[test]
 fn ids_without_end_are_shown_and_not_followed() {
-    let mut observer = Observer::new(at(0));
+    let mut observer = Observer::new(at(0), Profile::Cache);
     observer.opened(at(0), false);
     let mut event = Event {
         container: ContainerId::from(String::new()),

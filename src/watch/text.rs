@@ -34,7 +34,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
         } => {
             let of = describe(subject);
             let when = match on_demand {
-                true => ", on demand (inferred: its pod was synced)",
+                true => ", on demand",
                 false => "",
             };
             format!("{DIM}{at} relist   {of}  generic: {lifecycle}{when}{DIM:#}")
@@ -96,6 +96,8 @@ fn event(seen: &EventSeen) -> String {
         );
     }
     let _ = match seen.evented {
+        "relist" => write!(line, "  evented: a hint to relist its pod"),
+        "sampled" => Ok(()),
         "taken" if seen.lifecycle.is_empty() => write!(line, "  evented: cached"),
         "taken" => write!(line, "  evented: {}", seen.lifecycle.join(", ")),
         "refused" => write!(
@@ -182,11 +184,7 @@ fn summary(totals: &Summary) -> String {
         totals.relists
     );
     if totals.pod_relists > 0 {
-        let _ = write!(
-            text,
-            ", and {} of one pod on demand, after syncs inferred from starts of containers",
-            totals.pod_relists
-        );
+        let _ = write!(text, ", and {} of one pod on demand", totals.pod_relists);
     }
     if outages > 0 {
         let _ = write!(text, "\n{NOTE}{KUBELETS_GAVE_UP}{NOTE:#}");

@@ -8,7 +8,6 @@ use crate::history::{Body, Entry, HostInstant, RunEnd, RunId, RunInfo, RunPlan, 
 use crate::host::{self, Kernel};
 use crate::oracle::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::outcome::{RunReport, Verdict, WatchTotals};
-use crate::plan::Selection;
 use crate::report::span;
 use crate::run::{Endpoints, Exit, Reporting, RunError};
 use crate::verdicts::{Scope, Verdicts};
@@ -48,11 +47,7 @@ impl Beginning {
             host: Kernel::Host.host(),
             call_deadline: Some(client.deadline()),
         };
-        let selection = Selection {
-            profiles: options.profiles.clone(),
-            ..Selection::default()
-        };
-        let profiles = selection.judged().into_iter();
+        let profiles = options.selection().judged().into_iter();
         let rules = INVARIANTS.iter().filter(|rule| rule.of_foreign_pods);
         let plan = RunPlan {
             invariants: rules.map(|rule| rule.id.to_owned()).collect(),
@@ -118,13 +113,9 @@ impl Ending {
 
 /// The verdict in at most 80 characters, as Node Problem Detector reads of a plugin's output.
 fn headline(exit: Exit, report: &RunReport) -> String {
-    let verdict = match exit {
-        Exit::Conformant => "conformant",
-        Exit::NonConformant => "non-conformant",
-        Exit::Undecided | Exit::Usage => "undecided",
-        Exit::NothingRan => "no pod changed",
-    };
-    let WatchTotals { events, .. } = report.watch.clone().unwrap_or_default();
+    let WatchTotals {
+        events, containers, ..
+    } = report.watch.clone().unwrap_or_default();
     let found = |rule: &str| {
         let outcomes = report.outcomes.iter();
         let of_rule = outcomes.filter(|outcome| *outcome.id == *rule);
@@ -134,10 +125,27 @@ fn headline(exit: Exit, report: &RunReport) -> String {
     };
     let [missed, differ]: [usize; 2] = [NO_MISSED_EVENT, PLEGS_AGREE].map(found);
     let [broken, known] = [Verdict::Fail, Verdict::Known].map(|verdict| report.count(verdict));
-    let line = format!(
-        "{verdict}: {events} events, {missed} missed, {differ} disagree, {broken} rules broken, \
-         {known} known"
-    );
+    let invariants = report.outcomes.len();
+    let judged = format!("{invariants} invariants, {containers} containers");
+    let line = match exit {
+        Exit::Conformant if broken + known == 0 => {
+            format!("nothing broken ({judged}): {events} events")
+        }
+        Exit::Conformant => {
+            format!("accepted ({judged}): {events} events, {known} known, {broken} others broken")
+        }
+        Exit::NothingRan => format!("no pod changed: {events} events"),
+        Exit::NonConformant | Exit::Undecided | Exit::Usage => {
+            let verdict = match exit {
+                Exit::NonConformant => "non-conformant",
+                _ => "undecided",
+            };
+            format!(
+                "{verdict}: {events} events, {missed} missed, {differ} disagree, {broken} rules \
+                 broken, {known} known"
+            )
+        }
+    };
     line.chars().take(80).collect()
 }
 

@@ -38,7 +38,14 @@ fn a_correct_runtime_is_conformant() {
     let (ended, report, again) = watched(&[], &[]);
     let ended = ended.fails(0, &["watching model"]);
     let first = ended.out.lines().next().unwrap();
-    assert!(first.starts_with("conformant: "), "{ended:#?}");
+    assert!(
+        first.starts_with("nothing broken (22 invariants, "),
+        "{ended:#?}"
+    );
+    let mut lags = report["latencies"].as_array().unwrap().iter();
+    let lag = lags.find(|latency| latency["limit"] == "event-lag");
+    assert!(lag.is_some_and(|lag| lag["case"] == "watch"), "{report:#}");
+    assert!(ended.out.contains(" (median lag "), "{ended:#?}");
     assert!(first.chars().count() <= 80, "{first}");
     assert!(
         report["watch"]["judged"].as_u64().unwrap() > 2,

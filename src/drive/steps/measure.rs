@@ -136,7 +136,7 @@ fn first_measured(history: &CaseHistory) -> BTreeMap<Resource, u64> {
     let mut first = BTreeMap::new();
     for fact in history.facts() {
         if let HostFact::Held(resource, count) = fact {
-            first.entry(resource).or_insert(count);
+            first.entry(*resource).or_insert(*count);
         }
     }
     first

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::{calls, run, wire};
 use crate::history::messages::{ReplyError, RequestError};
 use crate::history::{
-    Body, CallFault, CaseRun, Entry, HostFact, HostInstant, Observer, Resource, Seq, StatusCode,
-    StepsEnd, StreamEnd, SubscriptionId, Took,
+    Body, CallFault, CaseRun, ContainerId, Entry, HostFact, HostInstant, Observer, Resource, Seq,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId, Took,
 };
 
 /// Why an entry cannot be read.
@@ -211,7 +211,7 @@ fn case_to_wire(body: &Body) -> wire::entry::Body {
         }),
         Body::Fact { case, fact } => To::Fact(wire::Fact {
             case_run: case.0,
-            fact: Some(fact_to_wire(*fact)),
+            fact: Some(fact_to_wire(fact)),
         }),
         Body::Unjudged {
             case,
@@ -276,12 +276,16 @@ fn case_from_wire(body: wire::entry::Body) -> Result<Body, Unreadable> {
     })
 }
 
-fn fact_to_wire(fact: HostFact) -> wire::fact::Fact {
+fn fact_to_wire(fact: &HostFact) -> wire::fact::Fact {
     match fact {
-        HostFact::OomKills(count) => wire::fact::Fact::OomKills(count),
+        HostFact::OomKills(count) => wire::fact::Fact::OomKills(*count),
         HostFact::Held(resource, count) => wire::fact::Fact::Held(wire::Held {
             resource: resource.number(),
-            count,
+            count: *count,
+        }),
+        HostFact::ProcessGone(container, pid) => wire::fact::Fact::ProcessGone(wire::ProcessGone {
+            container: container.to_string(),
+            pid: *pid,
         }),
     }
 }
@@ -292,6 +296,9 @@ fn fact_from_wire(fact: wire::fact::Fact) -> Result<HostFact, Unreadable> {
         wire::fact::Fact::Held(held) => {
             let resource = Resource::from_number(held.resource);
             HostFact::Held(resource.ok_or(Unreadable::Absent("resource"))?, held.count)
+        }
+        wire::fact::Fact::ProcessGone(gone) => {
+            HostFact::ProcessGone(ContainerId::from(gone.container), gone.pid)
         }
     })
 }

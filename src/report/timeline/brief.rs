@@ -64,6 +64,13 @@ impl Timeline<'_> {
                 fact: HostFact::Held(resource, count),
                 ..
             } => Brief::new("measured", format!("{resource}: {count}")),
+            Body::Fact {
+                fact: HostFact::ProcessGone(container, pid),
+                ..
+            } => Brief::new(
+                format!("process of {} is gone", self.name(container.as_str())),
+                format!("{pid}, and the runtime reports it as RUNNING"),
+            ),
             Body::HeldUp { by } => Brief::new("suite held up", format!("for {}", span(*by))),
             _ => Brief::new(self.describe(entry).1, ""),
         }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::super::watched::Watched;
 use super::Verdicts;
 use crate::outcome::{Largest, Limit, Spread, Times, Worst};
 
 impl Verdicts {
-    /// Those of each kind, and the first case that saw the longest.
+    /// Those of each kind, and the first case that saw the longest; of a watch, the lag of events.
     pub(super) fn worst(&self) -> Vec<Worst> {
         let mut worst = BTreeMap::<(Limit, Duration), Worst>::new();
         for (run, latencies) in &self.latencies {
@@ -27,7 +28,8 @@ impl Verdicts {
                 }
             }
         }
-        worst.into_values().collect()
+        let of_watch = self.watched.iter().filter_map(Watched::lags).cloned();
+        worst.into_values().chain(of_watch).collect()
     }
 
     /// The largest message of an event, in the first case that saw it.

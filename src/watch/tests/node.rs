@@ -17,6 +17,7 @@ use crate::history::{
     RunInfo, RunPlan, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
     SandboxState, SandboxStatus, Seq, StreamEnd, SubscriptionId,
 };
+use crate::outcome::Profile;
 use crate::pleg::{
     LifecycleEvent, LifecycleKind, Moment, POD_UID_LABEL, SharedId, SharedUid, StatusFault,
     Statuses, list_pods, pod_status,
@@ -55,7 +56,7 @@ pub(super) fn nanos(ms: u64) -> RuntimeNanos {
 impl Node {
     pub(super) fn new() -> Self {
         let mut node = Self {
-            observer: Observer::new(at(0)),
+            observer: Observer::new(at(0), Profile::Cache),
             sandbox: Some(SandboxState::Ready),
             container: None,
             reported_ms: None,

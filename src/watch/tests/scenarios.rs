@@ -2,9 +2,10 @@
 //! restarts, slow and failing calls, pods that are never quiet.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Parser;
 use serde_json::Value;
@@ -12,75 +13,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::options::WatchOptions;
 use super::super::session::Watch;
+use super::flaws::Flaw;
 use crate::cri::{self, Client, Listener};
+use crate::history::codec::StreamDecoder;
 use crate::history::{
     ContainerId, ContainerSpec, Labels, PodUid, Reply, Request, SandboxId, SandboxSpec,
 };
-use crate::host::{Kernel, Reactor};
-use crate::limits;
-use crate::model::{Answer, Behaviour, Model, NamedFault, fault_named};
+use crate::host::{Kernel, Reactor, RuntimeEnd, Simulation};
+use crate::model::{Model, NamedFault, fault_named};
 use crate::pleg::POD_UID_LABEL;
 use crate::run::{Endpoints, Exit, Target};
-use crate::workload;
+use crate::verdicts::{Scope, Verdicts};
+use crate::{limits, report, workload};
 
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
     options: WatchOptions,
-}
-
-/// Lists and statuses that go wrong.
-#[derive(Clone, Copy)]
-enum Flaw {
-    None,
-    ListsFail,
-    ListsTake6s,
-    /// Of the containers that are called `stuck`.
-    StatusHangs,
-}
-
-impl Flaw {
-    fn behaviour(self) -> Behaviour {
-        fn lists_fail(request: &Request, mut answer: Answer) -> Answer {
-            if matches!(request, Request::ListContainers { .. }) {
-                answer.result = Err(crate::history::CallFault {
-                    code: crate::history::StatusCode(13),
-                    message: "no list today".to_owned(),
-                    deadline: Duration::ZERO,
-                });
-            }
-            answer
-        }
-        fn lists_take_6s(request: &Request, mut answer: Answer) -> Answer {
-            let lists = matches!(
-                request,
-                Request::ListContainers { .. } | Request::ListSandboxes(_)
-            );
-            if lists {
-                answer.after = Some(Duration::from_secs(6));
-            }
-            answer
-        }
-        fn status_hangs(_: &Request, mut answer: Answer) -> Answer {
-            if let Ok(Reply::ContainerStatus(report)) = &answer.result {
-                let metadata = report.status.metadata.as_ref();
-                if metadata.is_some_and(|metadata| &*metadata.name == "stuck") {
-                    answer.after = None;
-                }
-            }
-            answer
-        }
-        let hooks: Vec<crate::model::ReplyHook> = match self {
-            Self::None => Vec::new(),
-            Self::ListsFail => vec![lists_fail],
-            Self::ListsTake6s => vec![lists_take_6s],
-            Self::StatusHangs => vec![status_hangs],
-        };
-        Behaviour {
-            replies: hooks,
-            ..Behaviour::default()
-        }
-    }
 }
 
 /// A pod: its sandboxes, and its containers in order.
@@ -145,11 +94,20 @@ impl Node {
         pod.attempts += 1;
     }
 
+    fn kernel(&self) -> Arc<dyn Simulation> {
+        match self.model.kernel() {
+            Kernel::Simulated(kernel) => kernel,
+            Kernel::Host => panic!("the model has a kernel of its own"),
+        }
+    }
+
+    /// The newest container of a pod.
+    fn newest(&self, name: &str) -> &str {
+        self.pods[name].containers.last().unwrap().as_str()
+    }
+
     fn exit(&self, name: &str) {
-        let Kernel::Simulated(kernel) = self.model.kernel() else {
-            panic!("the model has a kernel of its own");
-        };
-        assert!(kernel.kill(self.pods[name].containers.last().unwrap().as_str()));
+        assert!(self.kernel().kill(self.newest(name)));
     }
 
     async fn remove(&mut self, name: &str) {
@@ -169,6 +127,9 @@ impl Node {
         match step.split_whitespace().collect::<Vec<_>>()[..] {
             ["run", pod] => self.sandbox(pod).await,
             ["exit", pod] => self.exit(pod),
+            // The monitor of a container, which notices its exit.
+            ["freeze", pod] => assert!(self.kernel().freeze_monitor(self.newest(pod))),
+            ["thaw", pod] => self.kernel().thaw_monitor(self.newest(pod)),
             ["crash", pod] => {
                 self.exit(pod);
                 pass("300ms").await;
@@ -186,6 +147,7 @@ impl Node {
             }
             ["remove", pod] => self.remove(pod).await,
             ["down"] => self.model.stop_daemon(),
+            ["kill"] => drop(self.kernel().end_runtime(RuntimeEnd::Kill)),
             ["up"] => self.model.start_daemon(),
             [time] => pass(time).await,
             _ => panic!("no step: {step}"),
@@ -210,10 +172,11 @@ async fn pass(time: &str) {
     tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
 }
 
-/// Watches the model while the script is followed; returns how it ended, and the JSON report.
+/// Watches the model while the script is followed, from `|` on if that is in it; returns how it
+/// ended, and the JSON report, to which the recorded history comes, too.
 fn watched(flaw: Flaw, inject: &[&str], args: &str, script: &str) -> (Exit, Value) {
     let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("report.json");
+    let [json, history] = ["report.json", "h.binpb"].map(|name| folder.path().join(name));
     let reactor = Reactor::simulated().unwrap();
     let exit = reactor.runtime().block_on(async {
         let (endpoint, mut listener) = Listener::in_process("model");
@@ -233,13 +196,16 @@ fn watched(flaw: Flaw, inject: &[&str], args: &str, script: &str) -> (Exit, Valu
             },
             defects,
         };
+        let kernel = model.kernel();
         let mut node = Node {
             model,
             client,
             pods: BTreeMap::new(),
         };
-        let options = options(args, &json);
-        let watch = Watch::begin(&target, &options, CancellationToken::new())
+        let (before, script) = script.split_once('|').unwrap_or(("1ms", script));
+        node.follow(before).await;
+        let options = options(args, &json, &history);
+        let watch = Watch::begin(&target, kernel, &options, CancellationToken::new())
             .await
             .unwrap();
         let script = async {
@@ -252,12 +218,25 @@ fn watched(flaw: Flaw, inject: &[&str], args: &str, script: &str) -> (Exit, Valu
         }
     });
     let report = std::fs::read_to_string(&json).unwrap();
-    (exit, serde_json::from_str(&report).unwrap())
+    let report = serde_json::from_str(&report).unwrap();
+    assert_eq!(judged_again(&history), report, "{args} {script}");
+    (exit, report)
 }
 
-fn options(args: &str, json: &Path) -> WatchOptions {
-    let json = json.to_str().unwrap();
-    let words = ["watch", "--json", json].into_iter();
+/// The JSON report on a recorded history.
+fn judged_again(history: &Path) -> Value {
+    let mut verdicts = Verdicts::new(Scope::default());
+    for entry in StreamDecoder::new(BufReader::new(File::open(history).unwrap())) {
+        verdicts.push(&Arc::new(entry.unwrap()));
+    }
+    let mut json = Vec::new();
+    report::json::write(&verdicts.report(None), &mut json).unwrap();
+    serde_json::from_slice(&json).unwrap()
+}
+
+fn options(args: &str, json: &Path, history: &Path) -> WatchOptions {
+    let [json, history] = [json, history].map(|path| path.to_str().unwrap());
+    let words = ["watch", "--json", json, "--history", history].into_iter();
     Line::parse_from(words.chain(args.split_whitespace())).options
 }
 
@@ -345,6 +324,70 @@ const SCENARIOS: &[(&str, Flaw, &str, &str, Exit, &str)] = &[
         "run a; run stuck; 10s; exit stuck",
         Exit::Undecided,
         "ContainerStatus",
+    ),
+    (
+        "kill -9 of the runtime",
+        Flaw::None,
+        "--for 60s",
+        "run a; run b; 10s; crash a; kill; exit b; 2s; up; 5s; crash a",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "lists of 6 MB",
+        Flaw::LongLists,
+        "--for 20s",
+        "run a; 5s; crash a",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "a dead process that is reported as running",
+        Flaw::None,
+        "--for 60s",
+        "run a; 10s; freeze a; exit a",
+        Exit::NonConformant,
+        "INV-11",
+    ),
+    (
+        "a process that was dead before the watch",
+        Flaw::None,
+        "--for 60s",
+        "run a; freeze a; exit a | 1s",
+        Exit::NonConformant,
+        "INV-11",
+    ),
+    (
+        "an exit that is noticed within 4 s",
+        Flaw::None,
+        "--for 60s",
+        "run a; 10s; freeze a; exit a; 4s; thaw a",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "an exit while the runtime is away",
+        Flaw::None,
+        "--for 60s",
+        "run a; 10s; down; exit a; 7s; up",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "a container that is UNKNOWN after a restart",
+        Flaw::Unknown,
+        "--for 60s",
+        "run lost; 10s; down; exit lost; 2s; up",
+        Exit::NonConformant,
+        "INV-11",
+    ),
+    (
+        "one that was never seen otherwise",
+        Flaw::Unknown,
+        "--for 60s",
+        "run stray; run a | 10s; exit a",
+        Exit::Conformant,
+        "",
     ),
     (
         "nothing is wrong",

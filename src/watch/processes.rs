@@ -1,0 +1,106 @@
+//! Looks now and then whether the processes of running containers are there: one that is gone while
+//! the runtime reports its container as running is an exit that the runtime has not noticed.
+//!
+//! The pid comes from verbose `ContainerStatus`, whose answer is not recorded: it may have secrets
+//! of the container's environment. `/proc` is read, and no process is signalled. A process is
+//! known by its pid and the time of its start.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio::sync::watch::Receiver;
+
+use crate::cri::Client;
+use crate::history::{Body, CallFault, CaseRun, ContainerId, HostFact, StatusCode};
+use crate::host::{BootTicks, Kernel};
+use crate::limits;
+use crate::recorder::Recorder;
+
+/// The processes of the containers that run.
+pub(super) struct Processes {
+    /// A connection to the runtime itself, also behind a relay.
+    client: Client,
+    kernel: Kernel,
+    recorder: Recorder,
+    known: BTreeMap<ContainerId, Process>,
+}
+
+/// The process of a container.
+#[derive(Clone, Copy, Debug)]
+enum Process {
+    /// As the runtime reports it; it has no start if it was gone already.
+    Reported { pid: u32, began: Option<BootTicks> },
+    /// Its end is recorded, or the runtime does not report it.
+    Over,
+}
+
+impl Processes {
+    pub(super) fn new(client: Client, kernel: Kernel, recorder: Recorder) -> Self {
+        Self {
+            client,
+            kernel,
+            recorder,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at the containers that the last relist shows as running, for ever.
+    pub(super) async fn run(mut self, running: Receiver<BTreeSet<ContainerId>>) {
+        let mut pace = tokio::time::interval(limits::WATCHED_PROCESS_LOOK);
+        loop {
+            pace.tick().await;
+            let running = running.borrow().clone();
+            // A runtime that does not answer is asked again at the next look.
+            let _ = self.look(&running).await;
+        }
+    }
+
+    async fn look(&mut self, running: &BTreeSet<ContainerId>) -> Result<(), CallFault> {
+        self.known.retain(|id, _| running.contains(id));
+        let mut asked = 0;
+        for id in running.iter().take(limits::WATCHED_PROCESSES) {
+            let seen = self.known.get(id).copied();
+            let pid = match seen {
+                Some(Process::Over) => continue,
+                Some(Process::Reported { pid, began }) => {
+                    let found = self.kernel.process_began(id.as_str(), pid);
+                    if found.is_some() && found == began {
+                        continue;
+                    }
+                    Some(pid)
+                }
+                None => None,
+            };
+            if asked == limits::WATCHED_PIDS {
+                break;
+            }
+            asked += 1;
+            self.ask(id, pid).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the process of a container; `gone` is one that is not there any more.
+    async fn ask(&mut self, id: &ContainerId, gone: Option<u32>) -> Result<(), CallFault> {
+        let reported = match self.client.pid_if_running(id).await {
+            Err(fault) if fault.code == StatusCode::NOT_FOUND => return Ok(()),
+            reported => reported?,
+        };
+        let Some(pid) = reported else {
+            return Ok(());
+        };
+        let process = if gone == Some(pid) {
+            self.recorder.record(Body::Fact {
+                case: CaseRun::default(),
+                fact: HostFact::ProcessGone(id.clone(), pid),
+            });
+            Process::Over
+        } else if pid == 0 && !self.kernel.is_simulated() {
+            Process::Over
+        } else {
+            let began = self.kernel.process_began(id.as_str(), pid);
+            Process::Reported { pid, began }
+        };
+        self.known.insert(id.clone(), process);
+        Ok(())
+    }
+}

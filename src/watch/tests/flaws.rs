@@ -1,0 +1,102 @@
+//! Lists and statuses of the model that go wrong.
+
+use std::time::Duration;
+
+use crate::history::{CallFault, ContainerMetadata, ContainerState, Reply, Request, StatusCode};
+use crate::model::{Answer, Behaviour, ReplyHook};
+
+/// What goes wrong.
+#[derive(Clone, Copy)]
+pub(super) enum Flaw {
+    None,
+    ListsFail,
+    ListsTake6s,
+    /// Lists of containers have 6 MB.
+    LongLists,
+    /// Of the containers that are called `stuck`.
+    StatusHangs,
+    /// Those that are called `lost` are UNKNOWN once they have exited, those called `stray` always.
+    Unknown,
+}
+
+impl Flaw {
+    pub(super) fn behaviour(self) -> Behaviour {
+        let hook: Option<ReplyHook> = match self {
+            Self::None => None,
+            Self::ListsFail => Some(lists_fail),
+            Self::ListsTake6s => Some(lists_take_6s),
+            Self::LongLists => Some(long_lists),
+            Self::StatusHangs => Some(status_hangs),
+            Self::Unknown => Some(unknown),
+        };
+        Behaviour {
+            replies: hook.into_iter().collect(),
+            ..Behaviour::default()
+        }
+    }
+}
+
+fn lists_fail(request: &Request, mut answer: Answer) -> Answer {
+    if matches!(request, Request::ListContainers { .. }) {
+        answer.result = Err(CallFault {
+            code: StatusCode(13),
+            message: "no list today".to_owned(),
+            deadline: Duration::ZERO,
+        });
+    }
+    answer
+}
+
+fn lists_take_6s(request: &Request, mut answer: Answer) -> Answer {
+    let lists = matches!(
+        request,
+        Request::ListContainers { .. } | Request::ListSandboxes(_)
+    );
+    if lists {
+        answer.after = Some(Duration::from_secs(6));
+    }
+    answer
+}
+
+fn long_lists(_: &Request, mut answer: Answer) -> Answer {
+    if let Ok(Reply::Containers(listed)) = &mut answer.result
+        && let Some(first) = listed.first_mut()
+    {
+        let filler = ("filler".to_owned(), "x".repeat(6 << 20));
+        first.labels.extend([filler]);
+    }
+    answer
+}
+
+fn status_hangs(_: &Request, mut answer: Answer) -> Answer {
+    if let Ok(Reply::ContainerStatus(report)) = &answer.result {
+        let metadata = report.status.metadata.as_ref();
+        if metadata.is_some_and(|metadata| &*metadata.name == "stuck") {
+            answer.after = None;
+        }
+    }
+    answer
+}
+
+fn unknown(_: &Request, mut answer: Answer) -> Answer {
+    let shown = |metadata: Option<&ContainerMetadata>, state| match metadata {
+        Some(own) if &*own.name == "stray" => ContainerState::Unknown(3),
+        Some(own) if &*own.name == "lost" && state == ContainerState::Exited => {
+            ContainerState::Unknown(3)
+        }
+        _ => state,
+    };
+    match &mut answer.result {
+        Ok(Reply::ContainerStatus(report)) => {
+            let state = report.status.state;
+            report.status.state = shown(report.status.metadata.as_ref(), state);
+        }
+        Ok(Reply::Containers(listed)) => {
+            for listed in listed {
+                listed.state = shown(listed.metadata.as_ref(), listed.state);
+            }
+        }
+        _ => {}
+    }
+    answer
+}
