@@ -19,6 +19,7 @@ mod doctor;
 mod logs;
 mod neighbours;
 mod node;
+mod standin;
 #[path = "../support/suite.rs"]
 #[expect(dead_code, reason = "the tests of the command line use the rest")]
 mod suite;
@@ -68,7 +69,8 @@ const TESTS: &[Test] = tests! {
         cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on
         a_runtime_that_is_killed_and_comes_back_is_cleaned_up
         a_runtime_is_restarted_under_pods_of_others_only_where_that_is_allowed
-        a_watch_sees_the_pods_of_others_and_outlives_its_runtime;
+        a_watch_sees_the_pods_of_others_and_outlives_its_runtime
+        a_watch_beside_a_kubelet_raises_no_false_alarm_and_misses_no_loss;
     Old:
         a_runtime_without_events_is_reported_and_left_clean
         a_runtime_without_events_cannot_be_watched

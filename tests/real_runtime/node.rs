@@ -1,5 +1,6 @@
 //! A real runtime as the tests see it: what is there, and what of it belongs to a run.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +13,7 @@ use cri_event_conformance::history::{
     CallFault, ContainerState, Labels, PodUid, Reply, Request, SandboxId, SandboxListing,
     SandboxSpec, SandboxState,
 };
-use cri_event_conformance::workload;
+use cri_event_conformance::workload::{self, Image, Registry};
 use tokio::runtime::Runtime;
 
 use crate::Needs;
@@ -173,26 +174,42 @@ impl Node {
             sandbox: None,
             labels: Labels::from([(RUN_LABEL.to_owned(), run.clone())]),
         };
-        let is_running = |reply: &Reply| {
+        self.wait_until(&request, |reply| {
             let Reply::Containers(listed) = reply else {
                 unreachable!("ListContainers is answered by containers");
             };
             let mut states = listed.iter().map(|container| container.state);
             states.any(|state| state == ContainerState::Running)
-        };
+        });
+        run
+    }
+
+    /// Asks again and again until the answer is the wanted one.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, request: &Request, is_wanted: impl Fn(&Reply) -> bool) {
         let endpoint: Endpoint = self.endpoint.parse().unwrap();
         let seen = async {
             let client = Client::connect(&endpoint, &endpoint, BOUND).await.unwrap();
             let mut tick = tokio::time::interval(TICK);
-            while !is_running(&client.call(&request).await.unwrap()) {
+            while !is_wanted(&client.call(request).await.unwrap()) {
                 tick.tick().await;
             }
         };
         let seen = self
             .runtime
             .block_on(async { tokio::time::timeout(BOUND, seen).await });
-        assert!(seen.is_ok(), "no container of run {run} came to run");
-        run
+        assert!(seen.is_ok(), "{request:?} is not answered as expected");
+    }
+
+    /// Pulls the suite's image; returns its reference.
+    pub(crate) fn pull_workload(&self) -> String {
+        let (labels, tag) = (BTreeMap::new(), uuid::Uuid::new_v4().to_string());
+        let registry = Registry::serve(Image::build(&labels), workload::REPOSITORY, &tag);
+        let registry = self.runtime.block_on(registry).unwrap();
+        let Reply::Pulled(image) = self.ask(&Request::PullImage(registry.reference())) else {
+            unreachable!("PullImage is answered by an image");
+        };
+        image
     }
 
     /// The commands for a shell that stop and start the runtime's own process.
@@ -206,10 +223,10 @@ impl Node {
             .map(|verb| format!("{runtimes}'{}' {verb} {}", own.ctl.display(), own.name))
     }
 
-    /// Kills the runtime's own process, not what it runs, and starts it again.
-    pub(crate) fn kill_and_restart(&self) {
+    /// Ends the runtime's own process, not what it runs, by TERM or KILL, and starts it again.
+    pub(crate) fn restart(&self, signal: &str) {
         let own = self.own.as_ref().unwrap();
-        own.command(&["restart", &own.name, "--signal", "KILL"]);
+        own.command(&["restart", &own.name, "--signal", signal]);
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) use crate::doctor::*;
 use crate::logs::every_container_has_a_log;
 pub(crate) use crate::neighbours::*;
 use crate::node::{Node, run_id};
+pub(crate) use crate::standin::*;
 use crate::suite::{Ended, Suite, suite};
 pub(crate) use crate::watch::*;
 
@@ -385,7 +386,7 @@ pub(crate) fn a_runtime_that_is_killed_and_comes_back_is_cleaned_up(node: &Node)
     ];
     let running = node.suite(&args).inside(folder.path()).start();
     let run = node.wait_for_a_container(&running);
-    node.kill_and_restart();
+    node.restart("KILL");
     let ended = running.end().fails(3, &[]);
     leaves_nothing(node, &run);
     let report = json(&folder.path().join("r.json"));

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::node::Node;
 
 const AT_ONCE: Duration = Duration::from_secs(5);
-const ASKED: &str = "the event stream is requested";
+pub(crate) const ASKED: &str = "the event stream is requested";
 
 /// A pod that the watch has not made.
 pub(crate) fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
@@ -78,7 +78,7 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
     let container = fail_to_start(node, (&pod, &spec));
     running.wait_for_output("\"rule\":\"INV-11\"");
     running.wait_for_output("\"rule\":\"INV-13\"");
-    node.kill_and_restart();
+    node.restart("KILL");
     running.wait_for_times(ASKED, 2);
     remove_pod(node, &pod);
     running.wait_for_output(&format!("\"id\":\"{pod}\",\"kind\":\"DELETED\""));
