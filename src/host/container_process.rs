@@ -307,6 +307,23 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_has_ended_has_no_start_even_as_a_zombie() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let began = |pid| Kernel::Host.process_began("any", pid);
+        let pid = child.id();
+        assert!(began(pid).is_some() && began(pid) == began(pid));
+        let number = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        let process = ProcessHandle::open(number).unwrap().unwrap();
+        process.end(Duration::from_secs(60)).unwrap();
+        assert_eq!(began(pid), None, "a zombie");
+        child.wait().unwrap();
+        assert_eq!((began(pid), began(0)), (None, None));
+    }
+
+    #[test]
     fn an_id_that_others_may_bear_kills_nobody() {
         for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
             for find in [find, find_newest] {

@@ -13,8 +13,8 @@ use super::observer::{Observer, synced_pod};
 use super::output::json;
 use super::text;
 use crate::history::{
-    ContainerId, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind, SandboxId,
-    SandboxStatus, Shared,
+    ContainerId, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind, PodUid,
+    SandboxId, SandboxMetadata, SandboxStatus, Shared,
 };
 use crate::limits;
 use crate::outcome::{Profile, WatchTotals};
@@ -275,6 +275,40 @@ fn a_pod_of_an_idle_node_is_judged_once_and_not_followed() {
     assert!(!node.verdicts.is_following_pods());
     let totals = node.verdicts.report(None).watch.unwrap();
     assert_eq!((totals.judged, totals.events), (1, 1));
+}
+
+#[test]
+fn a_kubelet_that_takes_hints_relists_the_pod_of_a_stopped_container() {
+    let event = |kind, metadata| Event {
+        container: ContainerId::from("c"),
+        kind,
+        created_at: nanos(1000),
+        sandbox: Some(Shared::from(SandboxStatus {
+            id: SandboxId::from("s"),
+            metadata,
+            ..SandboxStatus::default()
+        })),
+        containers: Vec::new(),
+    };
+    let of_pod = Some(SandboxMetadata {
+        uid: PodUid::from("u".to_owned()),
+        ..SandboxMetadata::default()
+    });
+    for (kind, metadata, evented, relisted) in [
+        (EventKind::Stopped, &of_pod, "relist", Some("u")),
+        (EventKind::Started, &of_pod, "sampled", None),
+        (EventKind::Stopped, &None, "ignored", None),
+    ] {
+        let event = event(kind, metadata.clone());
+        let mut observer = Observer::new(at(0), Profile::Hint);
+        assert_eq!(observer.relisted_after(&event), relisted, "{evented}");
+        match observer.event(at(1000), &event) {
+            Notice::Event(seen) => assert_eq!(seen.evented, evented),
+            other => panic!("{other:?}"),
+        }
+        let cached = Observer::new(at(0), Profile::Cache);
+        assert_eq!(cached.relisted_after(&event), None, "{evented}");
+    }
 }
 
 #[test]

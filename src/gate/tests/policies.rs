@@ -147,6 +147,11 @@ fn a_watch_is_judged_by_its_own_policy() {
         broken(report);
     };
     check_changed(NODE_WATCH, missing, Fail);
+    let late = |report: &mut Document| {
+        watched(report);
+        slow(report);
+    };
+    check_changed(NODE_WATCH, late, Fail);
     check_changed(NODE_WATCH, |_| {}, CannotTell);
     check_changed(PULL_REQUEST, watched, CannotTell);
 }
