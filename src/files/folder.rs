@@ -23,8 +23,11 @@ use rustix::process::geteuid;
 
 /// The maximum number of links on a path, as in the kernel.
 const LINKS: usize = 40;
-/// The permission bits of users other than the owner to create and remove entries.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// The permission bits of a group, and of all other users, to create and remove entries.
+const GROUP: u32 = 0o020;
+const OTHERS: u32 = 0o002;
+/// Groups with higher numbers are those of people, not of the system.
+const LAST_SYSTEM_GROUP: u32 = 999;
 /// In a directory with this bit only the owner of an entry can remove it.
 const STICKY: u32 = 0o1000;
 
@@ -504,10 +507,12 @@ fn components(path: &Path) -> impl Iterator<Item = OsString> {
     parts.map(|part| part.as_os_str().to_owned())
 }
 
-/// Whether other users cannot exchange the entries of this directory.
+/// Whether other users cannot exchange the entries of this directory. Groups of the system may, as
+/// that of the log daemon in `/var/log`.
 fn is_safe(found: &Stat) -> bool {
-    let sticks = found.st_mode & STICKY != 0;
-    is_trusted_user(found.st_uid) && (found.st_mode & WRITABLE_BY_OTHERS == 0 || sticks)
+    let has = |bits| found.st_mode & bits != 0;
+    let is_shared = has(OTHERS) || has(GROUP) && found.st_gid > LAST_SYSTEM_GROUP;
+    is_trusted_user(found.st_uid) && (!is_shared || has(STICKY))
 }
 
 /// Whether it is root or the user of this process.

@@ -297,6 +297,15 @@ fn a_directory_is_safe_unless_others_can_exchange_it() {
     assert!(!is_safe("open/own"));
     fs::set_permissions(folder.path().join("open"), mode(0o1777)).unwrap();
     assert!(is_safe("open/own"));
+    fs::set_permissions(folder.path().join("open"), mode(0o775)).unwrap();
+    let give_to_group = |group| {
+        let given = std::os::unix::fs::chown(folder.path().join("open"), None, Some(group));
+        geteuid().is_root() && given.is_ok()
+    };
+    if give_to_group(4) {
+        assert!(is_safe("open/own"));
+        assert!(give_to_group(1000) && !is_safe("open/own"));
+    }
     if give_away(&folder.path().join("open")) {
         assert!(!is_safe("open/own"));
     }

@@ -6,20 +6,19 @@
 //!
 //! The name contains the run and its process, so that `cleanup` finds the directory of a killed
 //! run. A file in it names the runtime and lists what the run has made: a process may outlive a
-//! container that the runtime no longer lists. Only this user can write to either: both are opened
-//! by handles, without following links, and belong to this user or are not used.
+//! container that the runtime no longer lists. Only this user can write to either, or they are not
+//! used.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::fs::fstat;
 
 use super::owner::{OwnId, OwnIds, Owner, PREFIX};
+use crate::files::Folder;
 use crate::history::RunId;
 
 /// The usual parent of logs on a node, where the runtime may write.
@@ -31,16 +30,16 @@ const MODE: u32 = 0o700;
 const RECORDS: &str = "made-by-this-run";
 /// How much of it is read: the ids of 200,000 sandboxes and containers.
 const RECORDS_BYTES: u64 = 16 << 20;
-/// Groups with higher numbers are those of people, not of the system.
-const LAST_SYSTEM_GROUP: u32 = 999;
+/// How many entries of a parent are looked at.
+const SEARCHED: usize = 100_000;
 
 /// The log directory of one run.
 #[derive(Clone, Debug)]
 pub struct LogDirectory {
     path: PathBuf,
     owner: Owner,
-    /// None if there is only a path, on a simulated kernel.
-    handle: Option<Arc<OwnedFd>>,
+    /// Its parent and itself; none if there is only a path, on a simulated kernel.
+    handles: Option<Arc<(Folder, Folder)>>,
 }
 
 /// What the records of a run hold.
@@ -73,7 +72,7 @@ impl LogDirectory {
         Self {
             path,
             owner,
-            handle: None,
+            handles: None,
         }
     }
 
@@ -102,14 +101,23 @@ impl LogDirectory {
 
     fn make_below(parent: &Path, run: &RunId, socket: Option<&Path>) -> io::Result<Self> {
         let parent = parent.canonicalize()?;
-        check_trusted(&parent)?;
-        let mut logs = Self::new(&parent, run);
-        DirBuilder::new().mode(MODE).create(&logs.path)?;
-        logs.handle = Some(Arc::new(open_own(&logs.path)?));
+        let above = Folder::open(&parent)?;
+        if !above.is_safe() {
+            let parent = parent.display();
+            let fault =
+                format!("users other than root can replace what is in {parent} or above it");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, fault));
+        }
+        let logs = Self::new(&parent, run);
+        above.create(logs.name(), MODE)?;
+        let own = above.enter(logs.name())?;
+        own.must_be_own()?;
         let socket = socket.map(|socket| resolved(socket).display().to_string());
         let header = [logs.owner.to_string(), boot(), socket.unwrap_or_default()];
-        logs.record(OFlags::CREATE | OFlags::EXCL, &header.join("\n"))?;
-        Ok(logs)
+        let mut records = own.create_file(OsStr::new(RECORDS), 0o600)?;
+        writeln!(records, "{}", header.join("\n"))?;
+        let handles = Some(Arc::new((above, own)));
+        Ok(Self { handles, ..logs })
     }
 
     /// Its path.
@@ -129,36 +137,24 @@ impl LogDirectory {
     /// # Errors
     /// If it cannot be written.
     pub fn note(&self, OwnId { id, since }: &OwnId) -> io::Result<()> {
-        self.record(OFlags::empty(), &format!("{id} {since}"))
+        let (_, own) = self.handles.as_deref().ok_or(io::ErrorKind::NotFound)?;
+        let mut records = own.append(OsStr::new(RECORDS), 0o600)?;
+        writeln!(records, "{id} {since}")
     }
 
-    fn record(&self, flags: OFlags, line: &str) -> io::Result<()> {
-        let flags = flags | OFlags::WRONLY | OFlags::APPEND;
-        let mut file = self.open_records(flags)?;
-        file.write_all(format!("{line}\n").as_bytes())
-    }
-
-    fn open_records(&self, flags: OFlags) -> io::Result<File> {
-        let handle = self.handle.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = File::from(openat(handle, RECORDS, flags, Mode::RUSR | Mode::WUSR)?);
-        let found = file.metadata()?;
-        if found.is_file() && is_of_this_user(found.uid()) {
-            Ok(file)
-        } else {
-            Err(io::ErrorKind::PermissionDenied.into())
-        }
+    fn name(&self) -> &OsStr {
+        self.path.file_name().unwrap_or_default()
     }
 
     /// The records of the run; empty if they cannot be read, or are of another run.
     #[must_use]
     pub fn records(&self) -> RunRecords {
         let mut text = String::new();
-        let read = self
-            .open_records(OFlags::RDONLY)
-            .and_then(|file| file.take(RECORDS_BYTES).read_to_string(&mut text));
+        let records = self.handles.as_deref();
+        let records = records.and_then(|(_, own)| own.read(OsStr::new(RECORDS)).ok());
+        let read = records.map(|file| file.take(RECORDS_BYTES).read_to_string(&mut text));
         let mut lines = text.lines();
-        if read.is_err() || lines.next() != Some(self.owner.to_string().as_str()) {
+        if !matches!(read, Some(Ok(_))) || lines.next() != Some(self.owner.to_string().as_str()) {
             return RunRecords::default();
         }
         let is_of_this_boot = lines.next() == Some(boot().as_str());
@@ -179,7 +175,10 @@ impl LogDirectory {
     /// # Errors
     /// If it cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.path) {
+        let Some((above, _)) = self.handles.as_deref() else {
+            return Ok(());
+        };
+        match above.remove_tree(self.name()) {
             Err(fault) if fault.kind() != io::ErrorKind::NotFound => Err(fault),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -189,24 +188,26 @@ impl LogDirectory {
     #[must_use]
     pub fn found(parent: Option<&Path>) -> Vec<Self> {
         let parents = parent.map_or_else(default_parents, |parent| vec![parent.to_owned()]);
-        let entries = parents
-            .iter()
-            .filter_map(|parent| fs::read_dir(parent).ok());
-        let paths = entries
-            .flatten()
-            .filter_map(|entry| Some(entry.ok()?.path()));
-        paths.filter_map(Self::at).collect()
+        let mut found = Vec::new();
+        for parent in parents {
+            let opened = Folder::open(&parent);
+            let names = opened.and_then(|above| above.names(SEARCHED));
+            let names = names.unwrap_or_default().into_iter();
+            found.extend(names.filter_map(|name| Self::at(&parent, &name)));
+        }
+        found
     }
 
-    /// The log directory at a path; none if it is not one of this user's runs.
-    fn at(path: PathBuf) -> Option<Self> {
-        let name = path.file_name().and_then(OsStr::to_str)?;
-        let owner = Owner::from_name(name)?;
-        let handle = Some(Arc::new(open_own(&path).ok()?));
-        Some(Self {
-            path,
+    /// The log directory of this name; none if it is not one of this user's runs.
+    fn at(parent: &Path, name: &OsStr) -> Option<Self> {
+        let owner = Owner::from_name(name.to_str()?)?;
+        let above = Folder::open(parent).ok()?;
+        let own = above.enter(name).ok()?;
+        own.must_be_own().ok()?;
+        (fstat(&own).ok()?.st_mode & 0o777 == MODE).then(|| Self {
+            path: parent.join(name),
             owner,
-            handle,
+            handles: Some(Arc::new((above, own))),
         })
     }
 }
@@ -217,43 +218,6 @@ impl RunRecords {
     pub fn are_of(&self, socket: Option<&Path>) -> bool {
         self.socket.is_some() && self.socket == socket.map(resolved)
     }
-}
-
-/// Opens a directory that is this user's alone, and no link to one.
-fn open_own(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
-    let found = file.metadata()?;
-    if is_of_this_user(found.uid()) && found.mode() & 0o777 == MODE {
-        Ok(file.into())
-    } else {
-        Err(io::Error::other("it is not this user's alone"))
-    }
-}
-
-/// Checks that only root, this user and groups of the system can replace what is below this path.
-fn check_trusted(parent: &Path) -> io::Result<()> {
-    const GROUP: u32 = 0o020;
-    const OTHERS: u32 = 0o002;
-    const STICKY: u32 = 0o1000;
-    for folder in parent.ancestors() {
-        let found = fs::symlink_metadata(folder)?;
-        let has = |bits: u32| found.mode() & bits != 0;
-        let is_shared = has(OTHERS) || has(GROUP) && found.gid() > LAST_SYSTEM_GROUP;
-        let is_trusted = found.uid() == 0 || is_of_this_user(found.uid());
-        if !is_trusted || is_shared && !has(STICKY) {
-            let fault = format!(
-                "users other than root can replace what is in {}",
-                folder.display()
-            );
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, fault));
-        }
-    }
-    Ok(())
-}
-
-fn is_of_this_user(user: u32) -> bool {
-    user == rustix::process::geteuid().as_raw()
 }
 
 /// The path of a socket without links, by which a runtime is known.

@@ -30,10 +30,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("src/host/interrupts.rs", "reads /proc"),
     ("src/host/kubelet", "reads /proc"),
     ("src/host/leftovers.rs", "reads /proc"),
-    (
-        "src/host/logs.rs",
-        "opens the logs of a run by handles, below directories that are checked",
-    ),
+    ("src/host/logs.rs", "reads /proc"),
     ("src/host/mod.rs", "reads /proc"),
     ("src/host/monitor.rs", "reads /proc"),
     ("src/host/owner.rs", "reads /proc"),
