@@ -288,6 +288,7 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
     let mut lines = String::new();
     for (what, removed) in [
         ("sandbox", &swept.sandboxes),
+        ("container", &swept.containers),
         ("image", &swept.images),
         ("cgroup", &swept.cgroups),
         ("log directory", &swept.logs),

@@ -83,7 +83,8 @@ async fn collect(endpoints: &Endpoints, options: &DoctorOptions) -> Facts {
         Ok(caller) => {
             let facts = runtime::ask(&caller.client, &endpoints.runtime).await;
             let logs = options.root.join("var/log");
-            (Ok(facts), drive::list_leftovers(&caller, &logs).await.ok())
+            let leftovers = drive::list_leftovers(&caller, socket, &logs).await;
+            (Ok(facts), leftovers.ok())
         }
         Err(fault) => (Err(fault.to_string()), None),
     };

@@ -7,7 +7,7 @@ const LISTED: usize = 20;
 
 /// The finding, by what was found, a line each.
 pub(super) fn finding(leftovers: &[String]) -> Finding {
-    let read = "ListPodSandbox, ListImages, /var/log, cgroups";
+    let read = "ListPodSandbox, ListContainers, ListImages, /var/log, cgroups";
     if leftovers.is_empty() {
         let (id, finding) = (
             "no-leftovers",
@@ -31,5 +31,5 @@ pub(super) fn finding(leftovers: &[String]) -> Finding {
     );
     Finding::new((Area::Leftovers, Status::Note), "leftovers", finding, read)
         .why("They use resources of the node, and a kubelet reports containers that it does not know.")
-        .fix("cri-event-conformance cleanup")
+        .fix("cri-event-conformance cleanup, with --runtime-endpoint of the runtime of the run")
 }

@@ -1,5 +1,6 @@
 //! Removing what runs have left behind, found by the label that every run puts on what it makes.
 
+mod containers;
 mod listing;
 #[cfg(test)]
 mod tests;
@@ -15,12 +16,14 @@ use super::pod_cgroup;
 use super::recording_client::RecordingClient;
 use super::session::{NAMESPACE, RUN_LABEL, owner_of};
 use crate::history::{
-    CallFault, ContainerId, Labels, Reply, Request, RunId, SandboxId, SandboxListing, StatusCode,
+    CallFault, ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId,
+    SandboxListing, StatusCode,
 };
 use crate::host::{Kernel, LogDirectory, OwnIds, Owner};
 use crate::workload;
 use crate::{host, limits};
 
+use containers::{Ids, containers, orphans, sweep_orphans};
 pub use listing::{ForeignPods, foreign_pods, list_leftovers, listed_ids};
 
 /// What a sweep found and did.
@@ -28,6 +31,8 @@ pub use listing::{ForeignPods, foreign_pods, list_leftovers, listed_ids};
 pub struct Sweep {
     /// Ids of the sandboxes that were removed, with their containers.
     pub sandboxes: Vec<String>,
+    /// Ids of the containers that were removed, whose sandboxes were gone.
+    pub containers: Vec<String>,
     /// References of the images that were removed.
     pub images: Vec<String>,
     /// Names of the cgroups that were removed.
@@ -91,11 +96,12 @@ async fn sweep_owned(
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
     let (sandboxes, foreign) = to_remove(client, run, keep, &mut done).await?;
-    let containers = containers(client).await;
+    let containers = containers(client).await.ok();
     let listed = containers.as_deref().unwrap_or_default();
     let of_others = Ids::of(&foreign, listed, |_| false).removed;
     // Those of a run of this process that no call has returned: one that was given up made them.
-    if run.is_some_and(|run| owned.runs.contains(&Owner::new(run))) {
+    let is_of_this_process = run.is_some_and(|run| owned.runs.contains(&Owner::new(run)));
+    if is_of_this_process {
         let ids = Ids::of(&sandboxes, listed, |_| false).removed;
         owned
             .ids
@@ -106,11 +112,11 @@ async fn sweep_owned(
     let mut refused = Vec::new();
     let until = Instant::now() + limits::SWEEP_WAIT;
     for id in &sandboxes {
-        let inside = listed.iter().filter(|(_, sandbox)| sandbox == id);
-        for (container, _) in inside {
-            kill(client, container).await;
+        for container in listed.iter().filter(|it| it.sandbox == *id) {
+            // Where that fails, the removal of the sandbox fails, too.
+            let _ = client.call(None, kill(&container.id)).await;
         }
-        match remove(client, id, until).await {
+        match remove(client, removal_of_sandbox(id), until).await {
             Ok(()) => done.sandboxes.push(id.to_string()),
             // Of a runtime that is gone nothing is known; it is asked again when it is back.
             Err(fault) if fault.code == StatusCode::UNAVAILABLE => {
@@ -130,10 +136,14 @@ async fn sweep_owned(
     let in_the_way = own.only(|id| ids.refused.contains(id));
     retry((client, kernel), &in_the_way, refused, &mut done).await;
     // What the runtime does not list any more, or never has; but nothing of what is kept.
+    let orphans = sweep_orphans(client, run, &mut done).await;
     if keep.is_empty() || containers.is_some() {
         let kept = Ids::of(keep, listed, |_| false).removed;
         let mut left = own;
         left.extend(kernel.monitored(&owned.runs).iter());
+        if is_of_this_process {
+            left.extend(orphans.iter().filter_map(|id| client.adopt(id.as_str())));
+        }
         let left = left
             .only(|id| !kept.contains(id) && !of_others.contains(id) && !ids.refused.contains(id));
         end_processes(kernel, &left, true, &mut done).await;
@@ -147,12 +157,7 @@ async fn sweep_owned(
 
 /// Lets the processes of these sandboxes run on, if they are own ones: a run that was killed may
 /// have frozen them, or their monitors, without which nothing can be removed.
-fn thaw(
-    kernel: &Kernel,
-    own: &OwnIds,
-    sandboxes: &[SandboxId],
-    containers: &[(String, SandboxId)],
-) {
+fn thaw(kernel: &Kernel, own: &OwnIds, sandboxes: &[SandboxId], containers: &[ContainerListing]) {
     let ids = Ids::of(sandboxes, containers, |_| false);
     let own = own.only(|id| ids.removed.contains(id));
     for process in kernel.leftovers(&own) {
@@ -196,51 +201,6 @@ async fn to_remove(
     Ok((found, foreign))
 }
 
-/// All containers that the runtime lists, with their sandboxes; nothing if it does not say.
-async fn containers(client: &RecordingClient) -> Option<Vec<(String, SandboxId)>> {
-    let all = Request::ListContainers {
-        sandbox: None,
-        labels: Labels::new(),
-    };
-    match client.call(None, all).await {
-        Ok(Reply::Containers(listed)) => {
-            let listed = listed.into_iter();
-            let ids = listed.map(|container| (container.id.to_string(), container.sandbox));
-            Some(ids.collect())
-        }
-        Ok(_) | Err(_) => None,
-    }
-}
-
-/// The ids of sandboxes and their containers.
-#[derive(Debug, Default)]
-struct Ids {
-    removed: BTreeSet<String>,
-    /// Of sandboxes that the runtime would not remove.
-    refused: BTreeSet<String>,
-}
-
-impl Ids {
-    fn of(
-        sandboxes: &[SandboxId],
-        containers: &[(String, SandboxId)],
-        is_refused: impl Fn(&SandboxId) -> bool,
-    ) -> Self {
-        let mut ids = Self::default();
-        let own = sandboxes.iter().map(|id| (id.to_string(), id));
-        let inside = containers.iter().map(|(id, sandbox)| (id.clone(), sandbox));
-        let inside = inside.filter(|(_, sandbox)| sandboxes.contains(sandbox));
-        for (id, sandbox) in own.chain(inside) {
-            if is_refused(sandbox) {
-                ids.refused.insert(id);
-            } else {
-                ids.removed.insert(id);
-            }
-        }
-        ids
-    }
-}
-
 /// Ends the processes of what could not be removed, for they may be in the way, and tries again.
 async fn retry(
     (client, kernel): (&RecordingClient, &Kernel),
@@ -254,7 +214,7 @@ async fn retry(
     let until = Instant::now() + limits::SWEEP_WAIT;
     for (id, fault) in refused {
         let again = if any_ended {
-            remove(client, &id, until).await
+            remove(client, removal_of_sandbox(&id), until).await
         } else {
             Err(fault)
         };
@@ -380,24 +340,35 @@ async fn sweep_cgroups(
 }
 
 /// Stops a container without a grace period, which a runtime would else choose for it: the removal
-/// of a sandbox has none to give. Where that fails, the removal of the sandbox fails, too.
-async fn kill(client: &RecordingClient, container: &str) {
-    let stop = Request::StopContainer {
-        container: ContainerId::from(container),
+/// of a sandbox has none to give.
+fn kill(container: &ContainerId) -> Request {
+    Request::StopContainer {
+        container: container.clone(),
         grace: Duration::ZERO,
-    };
-    let _ = client.call(None, stop).await;
+    }
 }
 
-/// Stops a sandbox and removes it. What the runtime refuses is tried again until then: a container
+/// The calls that stop a sandbox and remove it.
+fn removal_of_sandbox(id: &SandboxId) -> [Request; 2] {
+    [
+        Request::StopSandbox(id.clone()),
+        Request::RemoveSandbox(id.clone()),
+    ]
+}
+
+/// Stops something and removes it. What the runtime refuses is tried again until then: a container
 /// that is being started cannot be removed before that has ended, though its client may have left.
-async fn remove(client: &RecordingClient, id: &SandboxId, until: Instant) -> Result<(), CallFault> {
+async fn remove(
+    client: &RecordingClient,
+    [stop, remove]: [Request; 2],
+    until: Instant,
+) -> Result<(), CallFault> {
     let mut pace = tokio::time::interval(limits::SWEEP_PACE);
     loop {
         pace.tick().await;
         // The removal tries the same as a failed stop, and fails then, too.
-        let _ = client.call(None, Request::StopSandbox(id.clone())).await;
-        match client.call(None, Request::RemoveSandbox(id.clone())).await {
+        let _ = client.call(None, stop.clone()).await;
+        match client.call(None, remove.clone()).await {
             Ok(_) => return Ok(()),
             Err(fault) if is_refusal(fault.code) && Instant::now() < until => {}
             Err(fault) => return Err(fault),

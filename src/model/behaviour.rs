@@ -307,6 +307,8 @@ pub struct Behaviour {
     pub spurious: &'static [NonTransition],
     /// What remains after a sandbox or a container could not be created.
     pub leftover: Leftover,
+    /// Whether containers stay listed when their sandbox is removed.
+    pub keeps_containers_of_removed_sandboxes: bool,
     /// Whether a container that was ever started cannot be removed.
     pub refuses_removal_of_started: bool,
     /// Whether a container's process keeps running after the container has been removed.
@@ -381,6 +383,7 @@ impl Default for Behaviour {
             suppressed: &[],
             spurious: &[],
             leftover: Leftover::default(),
+            keeps_containers_of_removed_sandboxes: false,
             refuses_removal_of_started: false,
             leaks_processes: false,
             leaks: None,

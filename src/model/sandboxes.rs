@@ -196,8 +196,10 @@ impl Machine {
             self.kill_containers(id);
         }
         let reports = self.behaviour.reports(Transition::RemovalWithSandbox);
-        for container in self.containers_in(id) {
-            self.delete_container(&container, reports);
+        if !self.behaviour.keeps_containers_of_removed_sandboxes {
+            for container in self.containers_in(id) {
+                self.delete_container(&container, reports);
+            }
         }
         self.announce(EventKind::Deleted, ContainerId::from(id), id);
         self.sandboxes.remove(id);

@@ -1,9 +1,9 @@
 //! What a node has before a run, and what runs have left on it. Nothing is changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{SweepError, ask, containers, listed, owner_of_image};
+use super::{SweepError, ask, containers, listed, orphans, owner_of_image};
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::session::{KUBELET_LABELS, owner_of};
 use crate::history::{Reply, Request, SandboxId, SandboxListing, SandboxState};
@@ -17,16 +17,19 @@ pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, Sw
     let sandboxes = listed(client, None).await?.into_iter();
     let sandboxes = sandboxes.map(|sandbox| sandbox.id.to_string());
     let containers = containers(client).await.unwrap_or_default().into_iter();
-    Ok(sandboxes.chain(containers.map(|(id, _)| id)).collect())
+    let containers = containers.map(|container| container.id.to_string());
+    Ok(sandboxes.chain(containers).collect())
 }
 
-/// What runs that no longer go on have left, a line each: sandboxes, images, cgroups, and log
-/// directories below this one. Nothing is changed.
+/// What runs that no longer go on have left, a line each: sandboxes, containers whose sandbox is
+/// gone, images, cgroups, and log directories below this one. Nothing is changed. A run on another
+/// runtime than that at this socket is named with its own.
 ///
 /// # Errors
 /// If the runtime cannot list what it has.
 pub async fn list_leftovers(
     client: &RecordingClient,
+    socket: Option<&Path>,
     log_parent: &Path,
 ) -> Result<Vec<String>, SweepError> {
     let mut found = Vec::new();
@@ -35,18 +38,38 @@ pub async fn list_leftovers(
             found.push(format!("sandbox {}", sandbox.id));
         }
     }
+    match orphans(client, None).await {
+        Ok(orphans) => {
+            let orphans = orphans.into_iter();
+            found.extend(orphans.map(|id| format!("container {id}, whose sandbox is gone")));
+        }
+        Err(fault) => found.push(format!("perhaps containers, which cannot be listed: {fault}")),
+    }
     if let Reply::Images(images) = ask(client, Request::ListImages).await? {
         let tags = images.iter().flat_map(|image| &image.tags);
         let dead = tags
             .filter(|tag| owner_of_image(tag).is_some_and(|(_, process)| !host::is_alive(process)));
         found.extend(dead.map(|tag| format!("image {tag}")));
     }
+    let mut elsewhere = BTreeMap::new();
+    for logs in LogDirectory::found(Some(log_parent)) {
+        let (owner, records) = (logs.owner(), logs.records());
+        if host::is_alive(owner.process()) {
+            continue;
+        }
+        if let (false, Some(other)) = (records.are_of(socket), &records.socket) {
+            let of = format!(" of a run on unix://{}", other.display());
+            elsewhere.insert(owner.run().to_owned(), of);
+        }
+        let of = elsewhere.get(owner.run()).map_or("", String::as_str);
+        found.push(format!("log directory {}{of}", logs.path().display()));
+    }
     let cgroups = Kernel::Host.cgroups().into_iter();
     let dead = cgroups.filter(|cgroup| !host::is_alive(cgroup.owner().process()));
-    found.extend(dead.map(|cgroup| format!("cgroup {cgroup}")));
-    let logs = LogDirectory::found(Some(log_parent)).into_iter();
-    let dead = logs.filter(|logs| !host::is_alive(logs.owner().process()));
-    found.extend(dead.map(|logs| format!("log directory {}", logs.path().display())));
+    found.extend(dead.map(|cgroup| {
+        let of = elsewhere.get(cgroup.owner().run());
+        format!("cgroup {cgroup}{}", of.map_or("", String::as_str))
+    }));
     Ok(found)
 }
 

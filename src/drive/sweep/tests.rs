@@ -15,12 +15,13 @@ use crate::drive::session::{KUBELET_LABELS, PROCESS_LABEL};
 use crate::history::{
     ContainerListing, ContainerState, Event, RuntimeNanos, RuntimeVersion, SandboxState,
 };
-use crate::host::{BootTicks, OwnId, Reactor};
+use crate::host::{self, BootTicks, OwnId, Reactor};
 
-/// A runtime with a sandbox and a container in it, which it refuses to remove so often, with a
-/// sandbox of another run, and with one of another namespace that has the label of the first run.
-/// It lists them whatever it is asked for.
+/// A runtime with a sandbox and a container in it, which it refuses to remove so often, with those
+/// of another run, with a container of either run whose sandbox is gone, and with a sandbox of
+/// another namespace that has the label of the first run. It lists them whatever it is asked for.
 struct Refusing {
+    name: &'static str,
     refusals: u32,
     asked: AtomicU32,
     code: StatusCode,
@@ -56,6 +57,18 @@ fn with(mut labels: Labels, label: &str, value: &str) -> Labels {
     labels
 }
 
+fn inside(id: &str, sandbox: &str, run: &str) -> ContainerListing {
+    ContainerListing {
+        id: ContainerId::from(id),
+        sandbox: SandboxId::from(sandbox),
+        metadata: None,
+        state: ContainerState::Running,
+        created_at: RuntimeNanos(1),
+        labels: of_run(run),
+        image: None,
+    }
+}
+
 impl Backend for Refusing {
     type Events = Empty<Result<Event, CallFault>>;
 
@@ -64,6 +77,7 @@ impl Backend for Refusing {
             Request::StopContainer { container, grace } => {
                 Some(format!("stop {container} {grace:?}"))
             }
+            Request::RemoveContainer(id) => Some(format!("remove {id}")),
             Request::StopSandbox(id) => Some(format!("stop {id}")),
             Request::RemoveSandbox(id) => Some(format!("remove {id}")),
             _ => None,
@@ -79,20 +93,23 @@ impl Backend for Refusing {
                 ]))
             }
             Request::ListContainers { .. } => {
-                let inside = |(id, sandbox): (&str, &str)| ContainerListing {
-                    id: ContainerId::from(id),
-                    sandbox: SandboxId::from(sandbox),
-                    metadata: None,
-                    state: ContainerState::Running,
-                    created_at: RuntimeNanos(1),
-                    labels: Labels::new(),
-                    image: None,
-                };
-                let listed = [("c", "pod"), ("theirs", "other")].map(inside);
+                let listed = [
+                    inside("c", "pod", "run"),
+                    inside("theirs", "other", "another"),
+                    inside("orphan", "gone", "run"),
+                    inside("their-orphan", "gone", "another"),
+                    ContainerListing {
+                        labels: with(of_run("run"), KUBELET_LABELS[1], "prod"),
+                        ..inside("forged-orphan", "gone", "run")
+                    },
+                ];
                 Ok(Reply::Containers(listed.to_vec()))
             }
             Request::RunSandbox(_) => Ok(Reply::Sandbox(SandboxId::from(ID))),
-            Request::Version => Ok(Reply::Version(RuntimeVersion::default())),
+            Request::Version => Ok(Reply::Version(RuntimeVersion {
+                runtime_name: self.name.to_owned(),
+                ..RuntimeVersion::default()
+            })),
             Request::ListImages => Ok(Reply::Images(Vec::new())),
             Request::RemoveSandbox(_)
                 if self.asked.fetch_add(1, Ordering::Relaxed) < self.refusals =>
@@ -114,13 +131,22 @@ impl Backend for Refusing {
 
 /// How a sweep ends, and how often a removal was asked for. No time passes but by waiting.
 fn swept(refusals: u32, code: StatusCode) -> (Sweep, u32) {
-    let (done, backend) = swept_from(refusals, code);
+    let (done, backend) = swept_from("a-runtime", refusals, code);
     (done, backend.asked.load(Ordering::Relaxed))
 }
 
 /// A client of a runtime that refuses nothing if `refusals` is 0.
 async fn connected(refusals: u32, code: StatusCode) -> (RecordingClient, Arc<Refusing>) {
+    connected_to("a-runtime", refusals, code).await
+}
+
+async fn connected_to(
+    name: &'static str,
+    refusals: u32,
+    code: StatusCode,
+) -> (RecordingClient, Arc<Refusing>) {
     let backend = Arc::new(Refusing {
+        name,
         refusals,
         asked: AtomicU32::new(0),
         code,
@@ -133,10 +159,10 @@ async fn connected(refusals: u32, code: StatusCode) -> (RecordingClient, Arc<Ref
     (RecordingClient::new(client.expect("it is served")), backend)
 }
 
-fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
+fn swept_from(name: &'static str, refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
     let reactor = Reactor::simulated().expect("a reactor");
     reactor.runtime().block_on(async {
-        let (client, backend) = connected(refusals, code).await;
+        let (client, backend) = connected_to(name, refusals, code).await;
         let run = RunId::from("run".to_owned());
         let done = sweep((&client, &Kernel::Host), &run, &[]).await;
         (done.expect("it can list"), backend)
@@ -145,13 +171,66 @@ fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
 
 #[test]
 fn containers_are_killed_before_their_sandbox_is_stopped_and_other_runs_are_left_alone() {
-    let (done, backend) = swept_from(0, StatusCode::UNKNOWN);
+    let (done, backend) = swept_from("a-runtime", 0, StatusCode::UNKNOWN);
     assert_eq!(done.sandboxes, ["pod"]);
     let skipped =
         "sandbox forged has the label cri-event-conformance/run-id, but not the namespace ";
     assert!(done.skipped[0].starts_with(skipped), "{:?}", done.skipped);
+    assert_eq!(done.containers, ["orphan"]);
+    let changes = backend.changes.lock().unwrap();
+    let of_sandbox = ["stop c 0ns", "stop pod", "remove pod"];
+    let of_orphan = ["stop orphan 0ns", "remove orphan"];
+    assert_eq!(*changes, [&of_sandbox[..], &of_orphan].concat());
+}
+
+/// CRI-O 1.36 would end with a nil pointer.
+#[test]
+fn a_container_whose_sandbox_is_gone_stays_on_cri_o_and_is_reported() {
+    let (done, backend) = swept_from("cri-o", 0, StatusCode::UNKNOWN);
+    assert_eq!((done.sandboxes.len(), done.containers.len()), (1, 0));
+    let reported = "container orphan, whose sandbox is gone: CRI-O would panic if";
+    assert!(
+        done.failures[0].starts_with(reported),
+        "{:?}",
+        done.failures
+    );
     let changes = backend.changes.lock().unwrap();
     assert_eq!(*changes, ["stop c 0ns", "stop pod", "remove pod"]);
+}
+
+/// What is left of all runs; a run on another runtime is named with its own.
+#[test]
+fn containers_and_log_directories_are_listed_as_left() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let run = RunId::from("run");
+    let logs = LogDirectory::make(Some(parent.path()), &run, Some(Path::new(SOCKET)));
+    let logs = logs.expect("it is made").path().to_owned();
+    // The run of another process, which has ended.
+    let ended = |text: &str| text.replace(&host::this_process(), "1-1");
+    for records in std::fs::read_dir(&logs).expect("it is there") {
+        let records = records.expect("a file").path();
+        let text = std::fs::read_to_string(&records).expect("it is there");
+        std::fs::write(&records, ended(&text)).expect("it is written");
+    }
+    let path = ended(logs.to_str().expect("a path"));
+    std::fs::rename(&logs, &path).expect("it is moved");
+    let listed = |socket: &str| {
+        let runtime = tokio::runtime::Runtime::new().expect("a reactor");
+        runtime.block_on(async {
+            let (client, _) = connected(0, StatusCode::UNKNOWN).await;
+            list_leftovers(&client, Some(Path::new(socket)), parent.path()).await
+        })
+    };
+    let named = format!("log directory {path}");
+    let left = listed(SOCKET).expect("it can list");
+    for orphan in ["orphan", "their-orphan"] {
+        let orphan = format!("container {orphan}, whose sandbox is gone");
+        assert!(left.contains(&orphan), "{left:?}");
+    }
+    assert!(left.contains(&named), "{left:?}");
+    let left = listed("/run/b/runtime.sock").expect("it can list");
+    let elsewhere = format!("{named} of a run on unix://{SOCKET}");
+    assert!(left.contains(&elsewhere), "{left:?}");
 }
 
 #[test]
@@ -185,12 +264,12 @@ fn a_pod_of_another_namespace_with_a_forged_label_is_foreign() {
     let (foreign, left) = reactor.runtime().block_on(async {
         let (client, _) = connected(0, StatusCode::UNKNOWN).await;
         let foreign = foreign_pods(&client).await.expect("it can list");
-        (foreign, list_leftovers(&client, nowhere.path()).await)
+        (foreign, list_leftovers(&client, None, nowhere.path()).await)
     });
     assert_eq!(foreign.all, 1);
     let left = left.expect("it can list");
     assert!(left.contains(&"sandbox pod".to_owned()), "{left:?}");
-    assert!(!left.contains(&"sandbox forged".to_owned()), "{left:?}");
+    assert!(left.iter().all(|left| !left.contains("forged")), "{left:?}");
 }
 
 #[test]
@@ -224,7 +303,7 @@ fn a_runtime_that_is_gone_refuses_nothing() {
 fn processes_are_looked_for_of_the_sandboxes_to_remove_and_their_containers() {
     let [one, two, other] = ["one", "two", "other"].map(SandboxId::from);
     let containers = [("a", &one), ("b", &two), ("c", &other)];
-    let containers = containers.map(|(id, of)| (id.to_owned(), of.clone()));
+    let containers = containers.map(|(id, of)| inside(id, of.as_str(), "run"));
     let ids = Ids::of(&[one, two.clone()], &containers, |id| *id == two);
     let set = |ids: [&str; 2]| ids.map(str::to_owned).into();
     assert_eq!(

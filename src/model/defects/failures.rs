@@ -32,6 +32,10 @@ pub(super) const FAILURES: &[Row] = &[
         Fault::Behaviour(|behaviour| behaviour.leaks_processes = true),
     ),
     (
+        "container-outlives-its-sandbox",
+        Fault::Behaviour(|behaviour| behaviour.keeps_containers_of_removed_sandboxes = true),
+    ),
+    (
         "removal-refused-for-ever",
         Fault::Behaviour(|behaviour| behaviour.refuses_removal_of_started = true),
     ),

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::case;
 use crate::cri::{Backend, Listener, serve};
-use crate::history::{CallFault, NoEventCall, Reply, Request, StatusCode};
+use crate::history::{CallFault, Labels, NoEventCall, Reply, Request, StatusCode};
 use crate::host::Reactor;
 use crate::limits;
 use crate::model::{self, Model};
@@ -92,11 +92,19 @@ fn fault(code: StatusCode) -> CallFault {
 /// Runs cases on the model behind a script; returns the report, how many calls were given up, and
 /// whether nothing was left.
 fn run_on(before: impl Before, cases: Vec<Case>) -> (RunReport, u32, bool) {
+    run_on_model(Behaviour::default(), before, cases)
+}
+
+fn run_on_model(
+    behaviour: Behaviour,
+    before: impl Before,
+    cases: Vec<Case>,
+) -> (RunReport, u32, bool) {
     let reactor = Reactor::real().expect("a reactor");
     let _within = reactor.runtime().enter();
     let given_up = Arc::<AtomicU32>::default();
     let scripted = Arc::new(Scripted {
-        model: Model::start(Behaviour::default(), 0),
+        model: Model::start(behaviour, 0),
         before,
         given_up: given_up.clone(),
     });
@@ -115,9 +123,13 @@ fn run_on(before: impl Before, cases: Vec<Case>) -> (RunReport, u32, bool) {
     // It has a reactor of its own.
     let ran = std::thread::spawn(move || rehearse(rehearsal, cases));
     let report = ran.join().expect("no panic").expect("a report");
-    let listed = Request::ListSandboxes(crate::history::Labels::new());
-    let left = reactor.runtime().block_on(scripted.model.call(listed));
-    let nothing = left == Ok(Reply::Sandboxes(Vec::new()));
+    let left = |listed| reactor.runtime().block_on(scripted.model.call(listed));
+    let labels = Labels::new();
+    let sandboxes = left(Request::ListSandboxes(labels.clone()));
+    let sandbox = None;
+    let containers = left(Request::ListContainers { sandbox, labels });
+    let nothing = sandboxes == Ok(Reply::Sandboxes(Vec::new()))
+        && containers == Ok(Reply::Containers(Vec::new()));
     (report, given_up.load(Ordering::Relaxed), nothing)
 }
 
@@ -321,16 +333,39 @@ fn a_runtime_may_refuse_a_pod_without_a_uid() {
     );
 }
 
+/// The behaviour of the model with one defect.
+fn behaviour(defect: &str) -> Behaviour {
+    let mut behaviour = Behaviour::default();
+    let defect = model::fault_named(defect).expect("a defect");
+    defect.fault.apply(&mut behaviour);
+    behaviour
+}
+
 /// The model with one defect, in simulated time.
 fn defective(name: &str, cases: Vec<Case>) -> RunReport {
-    let mut behaviour = Behaviour::default();
-    let defect = model::fault_named(name).expect("a defect");
-    defect.fault.apply(&mut behaviour);
     let rehearsal = Rehearsal {
-        target: Target::model(behaviour, 0),
+        target: Target::model(behaviour(name), 0),
         ..Rehearsal::default()
     };
     rehearse(rehearsal, cases).expect("a report")
+}
+
+/// Does nothing.
+struct Nothing;
+
+impl Before for Nothing {
+    async fn act(&self, _: &Model, _: &Request) -> Result<(), CallFault> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_container_that_outlives_its_sandbox_is_removed_at_the_end_of_the_run() {
+    let defect = behaviour("container-outlives-its-sandbox");
+    let (report, _, nothing_is_left) =
+        run_on_model(defect, Nothing, vec![case("ORD-91", START, STARTED)]);
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert!(nothing_is_left);
 }
 
 #[test]
