@@ -134,6 +134,9 @@ pub struct Seen {
 /// The beginning of a fault about something of the run that stays on the node.
 pub const NOT_REMOVED: &str = "not removed: ";
 
+/// The beginning of the fault of a run that could not begin to remove what it had made.
+pub const NOT_CLEANED_UP: &str = "not cleaned up: ";
+
 /// The beginning of the fault of a run whose pods somebody else may have changed: a rule that is
 /// broken in it proves nothing.
 pub const DISTURBED: &str = "disturbed: ";

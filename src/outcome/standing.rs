@@ -6,7 +6,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DISTURBED, Level, Levels, Outcome, Profile, RunReport, Verdict};
+use super::{
+    DISTURBED, Level, Levels, NOT_CLEANED_UP, NOT_REMOVED, Outcome, Profile, RunReport, Verdict,
+};
 
 /// The verdict in one profile, and the counts that it follows from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +110,38 @@ impl RunReport {
         self.faults.iter().any(|fault| fault.starts_with(DISTURBED))
     }
 
+    /// Whether a fault leaves verdicts in doubt. What stays on the node does not.
+    fn is_in_doubt(&self) -> bool {
+        let mut faults = self.faults.iter();
+        faults.any(|fault| !fault.starts_with(NOT_REMOVED) && !fault.starts_with(NOT_CLEANED_UP))
+    }
+
+    /// Why the run is undecided, or ends as if it were: none if it broke a rule or ended well.
+    #[must_use]
+    pub fn undecided(&self) -> Option<&'static str> {
+        let any = |verdict| self.count(verdict) > 0;
+        let cases = self.outcomes.iter().filter(|case| !case.is_invariant());
+        let ran: Vec<_> = cases.filter(|it| it.verdict != Verdict::Skip).collect();
+        let is_open = |case: &&Outcome| case.verdict == Verdict::Inconclusive;
+        if self.is_disturbed() {
+            Some("the run was disturbed")
+        } else if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
+            None
+        } else if any(Verdict::Error) {
+            Some("not all is decided")
+        } else if self.is_in_doubt() {
+            Some("the run has a fault")
+        } else if self.capabilities.events == Some(false) {
+            Some("the runtime has no events")
+        } else if !self.faults.is_empty() {
+            Some("not all is removed, though all is decided")
+        } else if !ran.is_empty() && ran.iter().all(is_open) {
+            Some("every case was inconclusive")
+        } else {
+            None
+        }
+    }
+
     /// What the run says in each profile for which the runtime was judged.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
@@ -134,7 +168,7 @@ impl RunReport {
             Conformance::NonConformant
         } else if musts.is_unknown() {
             Conformance::NotJudged
-        } else if musts.undecided > 0 || !self.faults.is_empty() {
+        } else if musts.undecided > 0 || self.is_in_doubt() {
             Conformance::Error
         } else if musts.known > 0 {
             Conformance::KnownFailures

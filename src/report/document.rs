@@ -70,6 +70,9 @@ pub struct Document {
     pub notes: Vec<String>,
     /// Faults outside the cases, one sentence each.
     pub faults: Vec<String>,
+    /// Why the exit code is 3, such as what could not be removed; null for another one.
+    #[serde(default)]
+    pub undecided: Option<String>,
 }
 
 /// A report, and the name by which the user knows it: that of a node or of a file.
@@ -325,6 +328,7 @@ impl Document {
             expired: report.expired.clone(),
             notes: report.notes.clone(),
             faults: report.faults.clone(),
+            undecided: report.undecided().map(str::to_owned),
         }
     }
 }

@@ -124,6 +124,8 @@ fn properties_of_suite(report: &RunReport) -> Vec<Property> {
     properties.extend(handler.map(|handler| Property::new("handler", handler)));
     let driver = info.cgroup_driver.map(CgroupDriver::name);
     properties.extend(driver.map(|driver| Property::new("cgroup-driver", driver)));
+    let undecided = report.undecided();
+    properties.extend(undecided.map(|reason| Property::new("undecided", reason)));
     let standings = report.standings().into_iter().flat_map(|standing| {
         let Standing {
             profile,

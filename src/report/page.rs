@@ -16,6 +16,9 @@ pub fn page(report: &RunReport) -> String {
     let (name, version) = (&runtime.runtime_name, &runtime.runtime_version);
     page.heading(3, &format!("Container events of {name} {version}"));
     page.paragraph(&counts(report));
+    if let Some(reason) = report.undecided() {
+        page.paragraph(&format!("Exit code 3: {reason}."));
+    }
     standings(&mut page, report);
     for verdict in [Verdict::Fail, Verdict::UnexpectedPass, Verdict::Error] {
         let rows = rows(report, verdict);

@@ -7,7 +7,7 @@ use crate::drive::{self, RecordingClient};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
 use crate::limits::{self, TimeoutScale};
-use crate::outcome::NOT_REMOVED;
+use crate::outcome::{NOT_CLEANED_UP, NOT_REMOVED};
 use crate::workload::Registry;
 use crate::{host, terminal};
 
@@ -89,7 +89,7 @@ impl CleanUp {
                     pause.tick().await;
                 }
                 Attempt::Gone(fault) => {
-                    return vec![format!("not cleaned up: {fault}; try {}", self.again)];
+                    return vec![format!("{NOT_CLEANED_UP}{fault}; try {}", self.again)];
                 }
             }
         }
@@ -101,7 +101,7 @@ impl CleanUp {
             Ok(swept) => swept,
             Err(fault) if is_gone(fault.fault.code) => return Attempt::Gone(fault.to_string()),
             Err(fault) => {
-                return Attempt::Done(vec![format!("not cleaned up: {fault}; try {}", self.again)]);
+                return Attempt::Done(vec![format!("{NOT_CLEANED_UP}{fault}; try {}", self.again)]);
             }
         };
         for process in &swept.processes {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::outcome::{Outcome, RunReport, Verdict};
+use crate::outcome::{RunReport, Verdict};
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub enum Exit {
     Usage = 2,
     /// There is no verdict: the runtime could not be reached or was lost, it has no events, the run
     /// was interrupted or disturbed by a kubelet, every case was inconclusive, the recorded history
-    /// is incomplete, or a report could not be written.
+    /// is incomplete, or a report could not be written. Or all is decided, and something that the
+    /// run made could not be removed.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -29,7 +30,8 @@ Exit codes:
   2  wrong usage, an invalid case file, or not a history; nothing was run
   3  undecided: the runtime could not be reached or was lost, it has no events, the run was
      interrupted or disturbed by a kubelet, every case was inconclusive, a recorded history is
-     incomplete, or a report could not be written
+     incomplete, or a report could not be written; or something that the run made could not be
+     removed, though all is decided
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {
@@ -38,32 +40,18 @@ impl Exit {
     #[must_use]
     pub fn from_report(report: &RunReport) -> Self {
         let any = |verdict| report.count(verdict) > 0;
-        let cases = report
-            .outcomes
-            .iter()
-            .filter(|outcome| !outcome.is_invariant());
-        let ran: Vec<_> = cases
-            .filter(|outcome| outcome.verdict != Verdict::Skip)
-            .collect();
-        let is_open = |outcome: &&Outcome| outcome.verdict == Verdict::Inconclusive;
-        if report.is_disturbed() {
+        let mut cases = report.outcomes.iter().filter(|it| !it.is_invariant());
+        if report.undecided().is_some() {
             Self::Undecided
         } else if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
             Self::NonConformant
-        } else if any(Verdict::Error)
-            || !report.faults.is_empty()
-            || report.capabilities.events == Some(false)
-        {
-            Self::Undecided
         } else if let Some(watch) = &report.watch {
             match watch.judged {
                 0 => Self::NothingRan,
                 _ => Self::Conformant,
             }
-        } else if ran.is_empty() {
+        } else if cases.all(|case| case.verdict == Verdict::Skip) {
             Self::NothingRan
-        } else if ran.iter().all(is_open) {
-            Self::Undecided
         } else {
             Self::Conformant
         }
@@ -78,7 +66,13 @@ impl Exit {
             Self::NonConformant if report.count(Verdict::Fail) > 0 => "a MUST is broken".to_owned(),
             Self::NonConformant => "an expected failure passed".to_owned(),
             Self::Usage => "wrong usage".to_owned(),
-            Self::Undecided => "undecided, see above".to_owned(),
+            Self::Undecided => {
+                let why = report.undecided();
+                format!(
+                    "{}, see above",
+                    why.unwrap_or("a report could not be written")
+                )
+            }
             Self::NothingRan => "nothing ran".to_owned(),
         };
         format!("exit code {}: {meaning}", self as u8)
@@ -94,6 +88,7 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Conformance;
     use crate::report::fixture::{fixture, outcome};
 
     #[test]
@@ -122,6 +117,30 @@ mod tests {
         };
         assert_eq!(exit("disturbed: a kubelet runs"), Exit::Undecided);
         assert_eq!(exit("interrupted by SIGINT"), Exit::NonConformant);
+    }
+
+    #[test]
+    fn what_stays_on_the_node_leaves_the_verdicts_and_not_the_exit_code() {
+        let end = |faults: &[&str], verdict| {
+            let mut report = fixture();
+            report.faults = faults.iter().map(ToString::to_string).collect();
+            report.outcomes = vec![outcome("SBX-06", "sandbox::removed", verdict)];
+            let words = report.standings()[0].verdict;
+            (Exit::from_report(&report).describe(&report), words)
+        };
+        let left = "not removed: container 6f1c: it is in use";
+        let reason = "exit code 3: not all is removed, though all is decided, see above".to_owned();
+        for fault in [left, "not cleaned up: ListPodSandbox: UNKNOWN"] {
+            let ended = end(&[fault], Verdict::Pass);
+            assert_eq!(ended, (reason.clone(), Conformance::Conformant));
+        }
+        let (failed, _) = end(&[left], Verdict::Fail);
+        assert_eq!(failed, "exit code 1: a MUST is broken");
+        let (undecided, words) = end(&[left, "interrupted by SIGINT"], Verdict::Pass);
+        assert_eq!(undecided, "exit code 3: the run has a fault, see above");
+        assert_eq!(words, Conformance::Error);
+        let (undecided, _) = end(&[left], Verdict::Error);
+        assert_eq!(undecided, "exit code 3: not all is decided, see above");
     }
 
     #[test]

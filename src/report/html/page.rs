@@ -94,6 +94,7 @@ fn contents(report: &RunReport) -> Markup {
 /// Faults outside the cases, and remarks.
 fn remarks(report: &RunReport) -> Markup {
     html! {
+        @if let Some(reason) = report.undecided() { p { "Exit code 3: " (reason) "." } }
         @for (title, remarks) in [("Faults", &report.faults), ("Remarks", &report.notes)] {
             @if !remarks.is_empty() {
                 h3 { (title) }
