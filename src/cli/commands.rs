@@ -133,7 +133,12 @@ pub(super) fn watch_node(cli: &Cli, options: &WatchOptions) -> Result<Exit, Faul
 
 /// Says whether the node is fit for Evented PLEG.
 fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
-    let found = examine(&connected(cli)?, options)?;
+    let endpoints = match connected(cli) {
+        // That no usual socket can be used is a finding, and not the user's mistake.
+        Err(fault) if fault.exit == Exit::Undecided => Err(fault.in_one_line()),
+        endpoints => Ok(endpoints?),
+    };
+    let found = examine(endpoints.as_ref().map_err(String::as_str), options)?;
     let text = if options.json {
         reports::diagnosis(&found)
     } else {

@@ -38,6 +38,12 @@ impl Fault {
         }
     }
 
+    /// Its message on one line, without the word before it.
+    fn in_one_line(&self) -> String {
+        let lines = self.message.trim_start_matches("error: ").lines();
+        lines.map(str::trim).collect::<Vec<_>>().join("; ")
+    }
+
     /// Prints the error and returns its exit code.
     #[must_use]
     pub fn report(&self) -> ExitCode {

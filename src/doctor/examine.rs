@@ -11,7 +11,7 @@ use super::finding::{Area, Diagnosis, FORMAT, Finding, Readiness, RuntimeName, S
 use super::kubelet::Kubelets;
 use super::runtime::{self, RuntimeFacts, Stream};
 use super::{leftovers, node};
-use crate::cri::{Client, ConnectError};
+use crate::cri::{Client, ConnectError, Endpoint};
 use crate::drive::{self, RecordingClient};
 use crate::history;
 use crate::host::{FileTree, Kernel};
@@ -37,6 +37,9 @@ pub struct DoctorOptions {
     pub root: PathBuf,
 }
 
+/// In place of an endpoint where there is none.
+const NO_ENDPOINT: &str = "none";
+
 /// Why a node cannot be examined.
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
@@ -59,19 +62,24 @@ pub(super) struct Facts {
     pub(super) leftovers: Option<Vec<String>>,
 }
 
-/// Examines a node, without changing anything.
+/// Examines a node, without changing anything; given the endpoints of its runtime, or why there are
+/// none.
 ///
 /// # Errors
 /// If it cannot begin. What cannot be determined of the node is a finding.
-pub fn examine(endpoints: &Endpoints, options: &DoctorOptions) -> Result<Diagnosis, DoctorError> {
+pub fn examine(
+    endpoints: Result<&Endpoints, &str>,
+    options: &DoctorOptions,
+) -> Result<Diagnosis, DoctorError> {
     let reactor = Runtime::new()?;
     let facts = reactor.block_on(collect(endpoints, options));
     Ok(facts.diagnosis())
 }
 
-async fn collect(endpoints: &Endpoints, options: &DoctorOptions) -> Facts {
+async fn collect(endpoints: Result<&Endpoints, &str>, options: &DoctorOptions) -> Facts {
     let root = FileTree::at(&options.root);
-    let socket = endpoints.runtime.socket();
+    let endpoint = endpoints.map(|endpoints| &endpoints.runtime);
+    let socket = endpoint.ok().and_then(Endpoint::socket);
     let mut kubelets = Kubelets::read(&root, socket);
     if let Some(origin) = &options.configz {
         kubelets.read_configz(origin).await;
@@ -79,17 +87,22 @@ async fn collect(endpoints: &Endpoints, options: &DoctorOptions) -> Facts {
     if let Some(origin) = &options.metrics {
         kubelets.read_metrics(origin).await;
     }
-    let (runtime, leftovers) = match connect(endpoints).await {
-        Ok(caller) => {
-            let facts = runtime::ask(&caller.client, &endpoints.runtime).await;
+    let connected = match endpoints {
+        Ok(endpoints) => connect(endpoints).await.map_err(|fault| fault.to_string()),
+        Err(fault) => Err(fault.to_owned()),
+    };
+    let (runtime, leftovers) = match (connected, endpoint) {
+        (Ok(caller), Ok(endpoint)) => {
+            let facts = runtime::ask(&caller.client, endpoint).await;
             let logs = options.root.join("var/log");
             let leftovers = drive::list_leftovers(&caller, socket, &logs).await;
             (Ok(facts), leftovers.ok())
         }
-        Err(fault) => (Err(fault.to_string()), None),
+        (Err(fault), _) => (Err(fault), None),
+        (Ok(_), Err(fault)) => (Err(fault.to_owned()), None),
     };
     Facts {
-        endpoint: endpoints.runtime.to_string(),
+        endpoint: endpoint.map_or_else(|_| NO_ENDPOINT.to_owned(), ToString::to_string),
         host: Kernel::Host.host(),
         runtime,
         crio: crio::read(&root, socket),

@@ -122,6 +122,7 @@ mod tests {
             cgroup_driver: Some(driver),
             stream: Stream::Open,
             unmet: Vec::new(),
+            lists: Vec::new(),
         };
         let found = findings(&facts);
         let found: Vec<_> = found

@@ -6,11 +6,15 @@ use super::finding::{Area, Finding, Status};
 use super::known_versions;
 use crate::cri::{self, Client, Endpoint};
 use crate::escape::printable;
-use crate::history::{CgroupDriver, Reply, Request, RuntimeVersion, StatusCode};
+use crate::history::{CgroupDriver, Labels, Reply, Request, RuntimeVersion, StatusCode};
+use crate::limits;
 
 /// How long the event stream is watched. A runtime with events switched off ends it at once; one
 /// with events leaves it open.
 const STREAM_OPEN: Duration = Duration::from_millis(500);
+
+/// From so many bytes on, an answer is close to what a kubelet accepts.
+const LARGE_LIST: usize = limits::MESSAGE_BYTES / 2;
 
 /// Without this condition of `Status`, a kubelet starts no pods.
 const RUNTIME_READY: &str = "RuntimeReady";
@@ -29,6 +33,8 @@ pub(super) struct RuntimeFacts {
     pub(super) stream: Stream,
     /// The conditions of `Status` that do not hold.
     pub(super) unmet: Vec<String>,
+    /// The calls that list, with the bytes of the answer or why there is none.
+    pub(super) lists: Vec<(String, Result<usize, String>)>,
 }
 
 /// What became of the event stream.
@@ -71,7 +77,23 @@ pub(super) async fn ask(client: &Client, endpoint: &Endpoint) -> RuntimeFacts {
         cgroup_driver,
         stream,
         unmet,
+        lists: lists(client).await,
     }
+}
+
+async fn lists(client: &Client) -> Vec<(String, Result<usize, String>)> {
+    let (sandbox, labels) = (None, Labels::new());
+    let mut lists = Vec::new();
+    for request in [
+        Request::ListSandboxes(labels.clone()),
+        Request::ListContainers { sandbox, labels },
+    ] {
+        let answer = client.exchange(&request, cri::encode(&request), None).await;
+        let bytes = answer.message.len();
+        let answered = answer.result.map(|_| bytes).map_err(|it| it.to_string());
+        lists.push((request.method().to_owned(), answered));
+    }
+    lists
 }
 
 async fn watch(endpoint: &Endpoint) -> Stream {
@@ -125,6 +147,11 @@ impl RuntimeFacts {
             _ => found.push(self.stream()),
         }
         found.extend(self.unmet.iter().map(|condition| unmet(condition)));
+        found.extend(
+            self.lists
+                .iter()
+                .filter_map(|(call, answer)| list(call, answer)),
+        );
         let driver = self.cgroup_driver.map_or("unknown", CgroupDriver::name);
         found.push(Finding::new(
             (Area::Runtime, Status::Ok),
@@ -172,6 +199,30 @@ impl RuntimeFacts {
                 "the event stream was not opened: this would take events from other subscribers",
             )
             .why("This version has events and cannot switch them off."),
+        }
+    }
+}
+
+/// A list that a kubelet cannot read, or soon cannot.
+fn list(call: &str, answer: &Result<usize, String>) -> Option<Finding> {
+    const FIX: &str = "Remove containers that have exited, or shorten labels and annotations.";
+    let new =
+        |status, id, finding: String| Finding::new((Area::Runtime, status), id, finding, call);
+    let mebibytes = |bytes: usize| bytes.div_ceil(1 << 20);
+    let most = mebibytes(limits::MESSAGE_BYTES);
+    match answer {
+        Ok(bytes) if *bytes < LARGE_LIST => None,
+        Ok(bytes) => {
+            let bytes = mebibytes(*bytes);
+            let finding = format!("the answer has {bytes} MiB, and a kubelet accepts {most} MiB");
+            let why = "From there on a kubelet cannot relist, and its node is not ready.";
+            Some(new(Status::Note, "list-large", finding).why(why).fix(FIX))
+        }
+        Err(fault) => {
+            let finding = format!("{call} fails: {fault}");
+            let why = format!("A kubelet relists by it, and accepts an answer of {most} MiB.");
+            let fix = format!("See the runtime's log. If the answer is too large: {FIX}");
+            Some(new(Status::Wrong, "list-fails", finding).why(why).fix(fix))
         }
     }
 }

@@ -41,9 +41,12 @@ fn check(flaw: Flaw, code: i32, findings: &[&str]) {
 #[test]
 fn a_node_without_a_kubelet_is_not_ready_or_unknown_and_nothing_is_changed() {
     let missing = "unknown  kubelet-missing";
-    check(Flaw::Silent, 3, &[missing, "ok       events-open"]);
+    check(Flaw::NoStarts, 3, &[missing, "ok       events-open"]);
+    // These cannot list containers.
+    let fails = "wrong    list-fails";
+    check(Flaw::Silent, 1, &[missing, fails, "ok       events-open"]);
     let not_tried = "note     events-not-tried";
-    check(Flaw::SingleConsumer, 3, &[missing, not_tried]);
+    check(Flaw::SingleConsumer, 1, &[missing, fails, not_tried]);
     check(Flaw::EventsOff, 1, &[missing, "wrong    events-off"]);
     check(
         Flaw::NoEvents,
@@ -71,6 +74,34 @@ fn a_runtime_that_cannot_be_reached_is_a_finding() {
         ended.out.contains("unknown  runtime-unreachable: "),
         "{ended:#?}"
     );
+}
+
+/// As text and as JSON: one failed check that says which sockets were tried.
+#[test]
+fn without_a_usual_socket_there_is_a_report_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let tried = [
+        "/run/containerd/containerd.sock",
+        "/run/k3s/containerd/containerd.sock",
+        "/run/k0s/containerd.sock",
+    ];
+    let doctor = |more: &[&str]| {
+        let args = ["doctor", "-r", "", "--root", root];
+        suite(args.iter().chain(more)).run()
+    };
+    let ended = doctor(&[]);
+    // Where a runtime is found, it is examined.
+    if ended.err.contains("no endpoint was given; using") {
+        return;
+    }
+    assert_eq!(ended.code, 3, "{ended:#?}");
+    for text in [&["unknown  runtime-unreachable: "][..], &tried].concat() {
+        assert!(ended.out.contains(text), "{ended:#?}");
+    }
+    let found: Value = serde_json::from_str(&doctor(&["--json"]).out).unwrap();
+    assert_eq!(found["endpoint"], "none");
+    assert_eq!(found["verdict"], "cannot-tell");
 }
 
 #[test]

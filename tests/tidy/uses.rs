@@ -82,7 +82,7 @@ pub(super) const USES: &[(&str, &[&str])] = &[
     (
         "doctor",
         &[
-            "cri", "drive", "escape", "history", "host", "outcome", "run", "verdicts",
+            "cri", "drive", "escape", "history", "host", "limits", "outcome", "run", "verdicts",
         ],
     ),
     (

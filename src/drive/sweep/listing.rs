@@ -43,7 +43,9 @@ pub async fn list_leftovers(
             let orphans = orphans.into_iter();
             found.extend(orphans.map(|id| format!("container {id}, whose sandbox is gone")));
         }
-        Err(fault) => found.push(format!("perhaps containers, which cannot be listed: {fault}")),
+        Err(fault) => found.push(format!(
+            "perhaps containers, which cannot be listed: {fault}"
+        )),
     }
     if let Reply::Images(images) = ask(client, Request::ListImages).await? {
         let tags = images.iter().flat_map(|image| &image.tags);
