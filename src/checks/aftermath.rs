@@ -130,10 +130,8 @@ struct List<'a> {
 
 impl<'a> Attempt<'a> {
     fn assess(&self, aftermath: Aftermath) -> Finding {
-        let created = match self.call.result() {
-            Some(Ok(_)) => self.history.subjects().iter().find(|s| makes(self.call, s)),
-            Some(Err(_)) | None => None,
-        };
+        let mut subjects = self.history.subjects().iter();
+        let created = subjects.find(|subject| self.has_made(subject));
         let subjects: Vec<&Subject> = match created {
             Some(created) => vec![created],
             None => self.unknown_ids().collect(),
@@ -144,6 +142,13 @@ impl<'a> Attempt<'a> {
             Aftermath::RolledBack => self.rolled_back(&subjects, &lists),
             Aftermath::Consistent => self.consistent(created, &subjects, &lists),
         }
+    }
+
+    /// Whether the call has made it: a call may return the id of what an earlier one has made.
+    fn has_made(&self, subject: &Subject) -> bool {
+        let began = self.call.began().seq;
+        let mut earlier = self.history.calls().take_while(|it| it.began().seq < began);
+        makes(self.call, subject) && !earlier.any(|call| makes(call, subject))
     }
 
     /// The subjects of the pod's events whose ids no call has returned.
@@ -171,7 +176,7 @@ impl<'a> Attempt<'a> {
             others.any(|subject| {
                 subject.id == *id
                     && !matches!(subject.kind, SubjectKind::Stray)
-                    && !makes(self.call, subject)
+                    && !self.has_made(subject)
             })
         };
         let since = self.call.ended().map(|ended| ended.seq);

@@ -93,6 +93,18 @@ pub enum FullQueue {
     Wedge,
 }
 
+/// How `CreateContainer` responds where the sandbox has a container of the same name and attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Twin {
+    /// With `ALREADY_EXISTS`.
+    #[default]
+    Refused,
+    /// With the container that is there, as CRI-O does.
+    First,
+    /// With a second container.
+    Second,
+}
+
 /// When the runtime detects that a process has exited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExitDetection {
@@ -307,6 +319,8 @@ pub struct Behaviour {
     pub spurious: &'static [NonTransition],
     /// What remains after a sandbox or a container could not be created.
     pub leftover: Leftover,
+    /// How a container of a name that is taken is created.
+    pub twin: Twin,
     /// Whether containers stay listed when their sandbox is removed.
     pub keeps_containers_of_removed_sandboxes: bool,
     /// Whether a container that was ever started cannot be removed.
@@ -383,6 +397,7 @@ impl Default for Behaviour {
             suppressed: &[],
             spurious: &[],
             leftover: Leftover::default(),
+            twin: Twin::default(),
             keeps_containers_of_removed_sandboxes: false,
             refuses_removal_of_started: false,
             leaks_processes: false,

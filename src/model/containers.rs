@@ -7,7 +7,7 @@ mod signals;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::behaviour::{ChildKill, Order, StopSignals};
+use super::behaviour::{ChildKill, Order, StopSignals, Twin};
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::{ProcessExit, ProcessPlan};
 use super::sandboxes::{FAULTY, carries, no_sandbox};
@@ -90,7 +90,12 @@ impl Machine {
         let same = |other: &Container| {
             other.spec.sandbox == spec.sandbox && other.status.metadata.as_ref() == Some(&metadata)
         };
-        if let Some(other) = self.containers.values().find(|other| same(other)) {
+        let twin = self.containers.values().find(|other| same(other));
+        let twin = twin.filter(|_| self.behaviour.twin != Twin::Second);
+        if let Some(other) = twin {
+            if self.behaviour.twin == Twin::First {
+                return Ok(Reply::Container(other.status.id.clone()));
+            }
             let message = format!(
                 "container {} has the same name and attempt",
                 other.status.id

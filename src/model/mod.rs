@@ -35,7 +35,7 @@ mod transition;
 pub use behaviour::{
     Answer, Behaviour, ChildKill, Delivery, EarlyStreams, EventHook, ExitDetection, FanOutPolicy,
     FullQueue, MonitorDeath, MonitorFreeze, Order, PodKill, Replay, ReplyHook, Restart,
-    StopSignals, StreamSupport,
+    StopSignals, StreamSupport, Twin,
 };
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
 pub use event_bus::{HookContext, StreamItem, Subscriber};

@@ -287,8 +287,8 @@ impl Script {
             return Reply::Sandbox(SandboxId::from(self.id_of(&spec.binding).as_str()));
         }
         if let Request::CreateContainer(spec) = request {
-            let name = format!("{}#{}", spec.binding, spec.attempt);
-            return Reply::Container(self.id_of(&name));
+            let own = format!("{}#{}", spec.binding, spec.attempt);
+            return Reply::Container(self.id_of(extras.value("is").unwrap_or(&own)));
         }
         match request {
             Request::ListContainers { .. }

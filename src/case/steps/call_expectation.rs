@@ -15,9 +15,9 @@ pub enum CallOutcome {
     /// It must succeed.
     #[default]
     Success,
-    /// It must fail.
+    /// It must fail: where it succeeds, the case is skipped.
     Failure,
-    /// It may succeed or fail.
+    /// It may succeed or fail: what it has made is judged.
     Either,
 }
 

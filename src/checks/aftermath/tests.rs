@@ -29,6 +29,31 @@ fn absent_is_what_no_event_and_no_list_shows() {
 }
 
 #[test]
+fn an_answer_with_what_an_earlier_call_has_made_is_nothing_new() {
+    const ABSENT: &str = "aftermath: {of: twin, is: absent}";
+    check(
+        ABSENT,
+        "pod run; c create; c CREATED; twin create is=c; pod relist c=created; end",
+        expect!["holds"],
+    );
+    check(
+        ABSENT,
+        "pod run; c create; c CREATED; twin create; twin CREATED; pod relist c=created; end",
+        expect![[r#"
+            ORD-01 at #6 #7 #8: twin: expected no event: CREATED of twin.0.beef
+        "#]],
+    );
+    check(
+        ABSENT,
+        "pod run; c create; c CREATED; twin create is=c; \
+         pod relist c=created twin=created; end",
+        expect![[r#"
+            ORD-01 at #6 #7 #8 #9: twin: expected nothing of it in any list: ListContainers shows twin.0.beef
+        "#]],
+    );
+}
+
+#[test]
 fn rolled_back_is_what_was_deleted_if_it_was_created() {
     const ROLLED_BACK: &str = "aftermath: {of: c, is: rolled-back}";
     check(

@@ -22,6 +22,14 @@ impl Abort {
         Self::Error(format!("{method} failed: {fault}"))
     }
 
+    /// A call succeeded that was meant to fail. What it has made is torn down.
+    pub(in crate::drive) fn succeeded(method: &str) -> Self {
+        Self::NotApplicable(format!(
+            "{method} was meant to fail and succeeded, so that there is no failure whose \
+             consequences could be judged"
+        ))
+    }
+
     /// A name of the case stands for nothing.
     pub(in crate::drive) fn unbound(name: &str) -> Self {
         Self::Error(format!("`{name}` was never made"))

@@ -15,9 +15,7 @@ impl Effect for ExecStep {
         let answer = ctx.client().call(Some(ctx.case.run), request).await;
         match (answer, self.expect) {
             (Err(fault), CallOutcome::Success) => Err(Abort::failed("ExecSync", &fault)),
-            (Ok(_), CallOutcome::Failure) => Err(Abort::NotApplicable(
-                "ExecSync was meant to fail and succeeded".to_owned(),
-            )),
+            (Ok(_), CallOutcome::Failure) => Err(Abort::succeeded("ExecSync")),
             (Ok(Reply::Exec(code)), CallOutcome::Success) => match workload.declared_exit() {
                 Some(declared) if code != declared => Err(Abort::Inconclusive(format!(
                     "the command was to end with code {declared}, and ended with {code}"

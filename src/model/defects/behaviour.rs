@@ -7,7 +7,7 @@ use super::{Fault, Row, Variation};
 use crate::history::{EventKind, Reply, Resource, SandboxReport};
 use crate::model::{
     Answer, ChildKill, Delivery, EarlyStreams, ExitDetection, MonitorDeath, MonitorFreeze,
-    NonTransition, Order, Replay, Restart, StopSignals, Transition,
+    NonTransition, Order, Replay, Restart, StopSignals, Transition, Twin,
 };
 
 pub(super) const BEHAVIOUR: &[Row] = &[
@@ -374,6 +374,12 @@ pub(super) const VARIATIONS: &[Variation] = &[
     ("PodSandboxStatus without container statuses", |behaviour| {
         behaviour.reports_containers = false;
     }),
+    (
+        "a container of a name that is taken is returned",
+        |behaviour| {
+            behaviour.twin = Twin::First;
+        },
+    ),
     ("no streamed lists", |behaviour| {
         behaviour.streams_lists = false;
     }),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Fault, Row};
 use crate::history::Request;
-use crate::model::Leftover;
+use crate::model::{Leftover, Twin};
 
 pub(super) const FAILURES: &[Row] = &[
     (
@@ -34,6 +34,10 @@ pub(super) const FAILURES: &[Row] = &[
     (
         "container-outlives-its-sandbox",
         Fault::Behaviour(|behaviour| behaviour.keeps_containers_of_removed_sandboxes = true),
+    ),
+    (
+        "second-container-of-a-name",
+        Fault::Behaviour(|behaviour| behaviour.twin = Twin::Second),
     ),
     (
         "removal-refused-for-ever",
