@@ -349,7 +349,8 @@ impl Session {
         }
     }
 
-    /// Sends markers until the event of one of them arrives on the subscription.
+    /// Sends markers until the event of one of them arrives on the subscription. One that the
+    /// runtime refuses has a second one, so that a single failed call ends no run.
     pub(super) async fn pass_marker(
         &self,
         reader: &mut Reader,
@@ -358,6 +359,7 @@ impl Session {
         let bound = self.scaled(limits::EVENT_WAIT);
         let began = host::now();
         let (mut sent, mut others) = (Vec::new(), 0);
+        let mut may_fail = true;
         while host::elapsed(began) < bound || sent.len() < limits::FEWEST_MARKERS {
             if self.stop.is_cancelled() {
                 return Err(StreamError::Interrupted);
@@ -367,7 +369,13 @@ impl Session {
                 // The stream's own end says more than the marker's trouble.
                 Err(fault) => match seen(&reader.drain()?, subscription, &sent) {
                     Seen::End(end) => return Err(stream_ended(&end)),
-                    Seen::Marker | Seen::Nothing(_) => return Err(fault),
+                    Seen::Marker => return Ok(()),
+                    Seen::Nothing(seen) if may_fail && fault.is_refused_marker() => {
+                        may_fail = false;
+                        others += seen;
+                        continue;
+                    }
+                    Seen::Nothing(_) => return Err(fault),
                 },
             }
             let wait = self.scaled(limits::MARKER_WAIT);

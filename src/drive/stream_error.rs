@@ -68,6 +68,12 @@ pub enum StreamError {
 }
 
 impl StreamError {
+    /// Whether a runtime that answers has refused a marker.
+    pub(super) fn is_refused_marker(&self) -> bool {
+        let gone = [StatusCode::UNAVAILABLE, StatusCode::DEADLINE_EXCEEDED];
+        matches!(self, Self::Marker { fault, .. } if !gone.contains(&fault.code))
+    }
+
     /// Whether the runtime has no events to offer, or none any more until it is set up otherwise.
     #[must_use]
     pub fn is_refusal(&self) -> bool {

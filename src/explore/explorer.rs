@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use super::capabilities::{Behaviour, Capabilities};
 use super::coverage::Coverage;
@@ -26,7 +25,7 @@ use crate::history::{HostInstant, RunInfo};
 use crate::host;
 use crate::oracle::INVARIANTS;
 use crate::outcome::Verdict;
-use crate::run::{Exit, RunError, Target};
+use crate::run::{RunError, Target};
 
 /// Takes walks on a runtime until the end that the options set.
 ///
@@ -168,15 +167,6 @@ impl Explorer<'_> {
         duration.is_some_and(|duration| host::elapsed(self.began) >= duration)
     }
 
-    /// How long a finding may be shrunk: no longer than walks are taken.
-    fn shrink_for(&self) -> Duration {
-        let left = self.options.duration;
-        let left = left.map(|all| all.saturating_sub(host::elapsed(self.began)));
-        left.map_or(self.options.shrink_for, |left| {
-            left.min(self.options.shrink_for)
-        })
-    }
-
     fn walk(&self, number: u64) -> Walk {
         let size_of = Size {
             steps: self.options.steps.into(),
@@ -275,7 +265,7 @@ impl Explorer<'_> {
             key: finding.key.clone(),
             header: self.header(number),
             began: host::now(),
-            bound: self.shrink_for(),
+            bound: self.options.shrink_for_after(host::elapsed(self.began)),
         };
         let (mut plan, mut rate) = (walk.plan.clone(), Rate { found: 1, runs: 1 });
         let mut interruption = None;
@@ -442,12 +432,7 @@ impl Explorer<'_> {
             "{walks} walks, {open} of them inconclusive; {} new findings",
             found.len()
         )?;
-        if self.explored.exit() == Exit::Undecided {
-            let why = if left.is_empty() {
-                "a walk could not be decided"
-            } else {
-                "something could not be removed, see above"
-            };
+        if let Some(why) = self.explored.undecided() {
             writeln!(self.out, "exit code 3: {why}")?;
         }
         Ok(())

@@ -74,6 +74,14 @@ pub struct ExploreOptions {
     pub drive: DriveOptions,
 }
 
+impl ExploreOptions {
+    /// How long a finding may be shrunk so much later: no longer than walks are taken.
+    pub(super) fn shrink_for_after(&self, elapsed: Duration) -> Duration {
+        let left = self.duration.map(|all| all.saturating_sub(elapsed));
+        left.map_or(self.shrink_for, |left| left.min(self.shrink_for))
+    }
+}
+
 impl Default for ExploreOptions {
     fn default() -> Self {
         Self {
@@ -90,5 +98,30 @@ impl Default for ExploreOptions {
             expectations: None,
             drive: DriveOptions::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_shrunk_for_longer_than_walks_are_taken() {
+        let minutes = |count: u64| Duration::from_secs(count * 60);
+        let check = |duration: Option<u64>, elapsed, expected| {
+            let options = ExploreOptions {
+                duration: duration.map(minutes),
+                shrink_for: minutes(10),
+                ..ExploreOptions::default()
+            };
+            assert_eq!(
+                options.shrink_for_after(minutes(elapsed)),
+                minutes(expected)
+            );
+        };
+        check(Some(5), 4, 1);
+        check(Some(5), 6, 0);
+        check(Some(60), 4, 10);
+        check(None, 60, 10);
     }
 }

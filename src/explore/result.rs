@@ -65,6 +65,16 @@ pub struct Explored {
 }
 
 impl Explored {
+    /// Why the exit code is 3; none where it is another.
+    #[must_use]
+    pub fn undecided(&self) -> Option<&'static str> {
+        (self.exit() == Exit::Undecided).then_some(if self.left.is_empty() {
+            "a walk could not be decided"
+        } else {
+            "something could not be removed, see above"
+        })
+    }
+
     /// The exit code.
     #[must_use]
     pub fn exit(&self) -> Exit {
@@ -80,5 +90,23 @@ impl Explored {
         } else {
             Exit::Conformant
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_on_the_node_is_the_reason_of_exit_code_3() {
+        let mut explored = Explored {
+            walks: 1,
+            ..Explored::default()
+        };
+        assert_eq!(explored.undecided(), None);
+        explored.left = vec!["not removed: container 6f1c".to_owned()];
+        assert_eq!(explored.exit(), Exit::Undecided);
+        let reason = Some("something could not be removed, see above");
+        assert_eq!(explored.undecided(), reason);
     }
 }

@@ -352,6 +352,16 @@ mod tests {
         assert_eq!(unpack(&layer)["workload"], PROGRAM);
     }
 
+    /// youki starts no process without one.
+    #[test]
+    fn both_images_have_a_path() {
+        for image in [image(), Image::of_suite(b"program")] {
+            let config = parse(image.config.bytes());
+            let variable = config["config"]["Env"][0].as_str().unwrap();
+            assert!(variable.starts_with("PATH=/"), "{variable}");
+        }
+    }
+
     #[test]
     fn the_image_of_the_suite_runs_the_suite() {
         let suite = Image::of_suite(b"program");

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::model::Served;
 use crate::suite::{Ended, suite};
 
 const DEFECT: &[&str] = &["-r", "model", "--defect", "deleted-before-stopped"];
@@ -52,6 +53,27 @@ fn walks_on_a_correct_runtime_find_nothing() {
     let out = ended.succeeds();
     assert!(out.contains("\n3 walks, "), "{out}");
     assert!(out.ends_with("0 new findings\n"), "{out}");
+}
+
+/// What is not probed is not said to be lacking.
+#[test]
+fn what_was_left_out_for_want_of_leave_is_not_said_to_lack() {
+    let served = Served::start();
+    let endpoint = served.endpoint();
+    let logs = tempfile::tempdir().unwrap();
+    let walk = ["explore", "--walks", "1", "--steps", "1", "--no-shrink"];
+    let target = ["-r", &endpoint, "--log-dir", logs.path().to_str().unwrap()];
+    let ended = suite([&walk[..], &target].concat()).run();
+    let left_out = |why: &str| {
+        let mut lines = ended.out.lines();
+        lines.find_map(|line| line.strip_prefix(&format!("left out, {why}: ")))
+    };
+    let unasked = left_out("without --allow disruption").unwrap_or_else(|| panic!("{ended:#?}"));
+    let lacks = left_out("as the runtime or the node lacks it").unwrap_or_default();
+    for need in ["host-pid", "monitor", "runtime-kill"] {
+        let among = |words: &str| words.split(", ").any(|word| word == need);
+        assert!(among(unasked) && !among(lacks), "{need}: {ended:#?}");
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! What stands beside the suite: the alerts and the dashboard of `ci/monitoring`, the jobs and
-//! manifests of `ci/integrations`, and the reports of others in `ci/reports`.
+//! manifests of `ci/integrations`, the reports of others in `ci/reports`, and the downloads of
+//! `ci/lib`.
 //!
 //! `ci/test` names the folder of `promtool` by `CRI_TEST_PROMETHEUS`; without it the tests that
 //! need `promtool` are shown as ignored.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
 
+mod debian;
 mod github;
 mod kubernetes;
 mod monitoring;
@@ -24,6 +26,8 @@ macro_rules! tests {
 
 /// Tests without special needs.
 const PLAIN: &[(&str, fn())] = tests! {
+    debian:
+        libraries_that_are_there_are_not_written_again;
     github:
         the_action_runs_the_suite_and_passes_its_verdict_on
         the_policy_of_the_action_decides

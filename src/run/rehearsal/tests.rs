@@ -2,7 +2,9 @@
 
 mod verdicts;
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::case;
 use crate::cri::{Backend, Listener, serve};
-use crate::history::{CallFault, Labels, NoEventCall, Reply, Request, StatusCode};
+use crate::history::{CallFault, ContainerId, Labels, NoEventCall, Reply, Request, StatusCode};
 use crate::host::Reactor;
 use crate::limits;
 use crate::model::{self, Model};
@@ -366,6 +368,53 @@ fn a_container_that_outlives_its_sandbox_is_removed_at_the_end_of_the_run() {
         run_on_model(defect, Nothing, vec![case("ORD-91", START, STARTED)]);
     assert_eq!(report.faults, Vec::<String>::new());
     assert!(nothing_is_left);
+}
+
+/// Fails to stop what was never started.
+#[derive(Default)]
+struct StopsOnlyWhatRan(Mutex<BTreeSet<ContainerId>>);
+
+impl Before for StopsOnlyWhatRan {
+    async fn act(&self, _: &Model, request: &Request) -> Result<(), CallFault> {
+        let mut started = self.0.lock().expect("no panic");
+        match request {
+            Request::StartContainer(id) => drop(started.insert(id.clone())),
+            Request::StopContainer { container, .. } if !started.contains(container) => {
+                return Err(fault(StatusCode(13)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Fails the first call of this method.
+struct FailsOnce(&'static str, AtomicBool);
+
+impl Before for FailsOnce {
+    async fn act(&self, _: &Model, request: &Request) -> Result<(), CallFault> {
+        let is_first = request.method() == self.0 && !self.1.swap(true, Ordering::Relaxed);
+        if is_first {
+            return Err(fault(StatusCode::UNKNOWN));
+        }
+        Ok(())
+    }
+}
+
+/// The markers prove the stream all the same.
+#[test]
+fn one_defect_of_a_runtime_blocks_no_case() {
+    let cases = || vec![case("ORD-91", START, STARTED)];
+    let passes = |(report, _, nothing_is_left): (RunReport, u32, bool)| {
+        assert_eq!(report.faults, Vec::<String>::new());
+        let outcome = outcome(&report, "ORD-91");
+        assert_eq!(outcome.verdict, Verdict::Pass, "{outcome:#?}");
+        assert!(nothing_is_left);
+    };
+    passes(run_on(StopsOnlyWhatRan::default(), cases()));
+    for method in ["RunPodSandbox", "CreateContainer", "RemoveContainer"] {
+        passes(run_on(FailsOnce(method, AtomicBool::default()), cases()));
+    }
 }
 
 #[test]
