@@ -27,7 +27,7 @@ use crate::limits::{CONNECTION_LIFETIME, CONNECTIONS};
 pub(crate) struct Server {
     address: SocketAddr,
     _connections: DropGuard,
-    _server: JoinSet<io::Result<()>>,
+    _accepting: JoinSet<io::Result<()>>,
 }
 
 impl Server {
@@ -48,7 +48,7 @@ impl Server {
         Ok(Self {
             address,
             _connections: stop.drop_guard(),
-            _server: server,
+            _accepting: server,
         })
     }
 

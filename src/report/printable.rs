@@ -31,13 +31,15 @@ pub fn cut(text: &str, limit: usize) -> String {
 }
 
 /// Appends `text`, broken between words at `width` columns; lines after the first are indented.
-/// A word longer than a line stays whole.
+/// A word longer than a line stays whole, and no line begins with what CI systems take for a command:
+/// they skip the blanks before it.
 pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
     let safe = printable(text);
     let mut column = to.chars().rev().take_while(|c| *c != '\n').count();
     for (nth, word) in safe.split(' ').enumerate() {
         let length = word.chars().count();
-        if nth > 0 && column + 1 + length > width {
+        let is_command = word.starts_with("::") || word.starts_with("##");
+        if nth > 0 && column + 1 + length > width && !is_command {
             let _ = write!(to, "\n{:indent$}", "");
             column = indent;
         } else if nth > 0 {
@@ -92,6 +94,15 @@ mod tests {
         let (first, rest) = line.split_at(line.find(" d EXITED").unwrap_or(0));
         let parted = format!("{first}\n{:29}{}\n", "", rest.trim_start());
         assert_eq!(folded(line, 63), parted);
+    }
+
+    #[test]
+    fn no_line_begins_with_a_command_of_a_ci_system() {
+        for word in ["::error::a", "##[error]a", "##vso[a]"] {
+            let mut text = String::new();
+            wrap(&mut text, &format!("one two {word} three"), 8, 2);
+            assert_eq!(text, format!("one two {word}\n  three"));
+        }
     }
 
     #[test]

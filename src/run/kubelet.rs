@@ -188,8 +188,10 @@ mod tests {
     #[test]
     fn a_kubelet_is_paused_for_the_small_tiers_only() {
         let of = |pause_kubelet, tier| {
-            let mut options = RunOptions::default();
-            options.pause_kubelet = pause_kubelet;
+            let mut options = RunOptions {
+                pause_kubelet,
+                ..RunOptions::default()
+            };
             options.selection.tier = tier;
             is_short_enough(&options)
         };

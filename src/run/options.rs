@@ -35,6 +35,10 @@ pub enum Format {
 // Doc comments of fields are the help of options.
 /// What to run and how to report it.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct RunOptions {
     /// The runtime.
     #[arg(skip)]
