@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -96,6 +96,25 @@ pub(super) fn find_newest(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
     Err(ProcessError::Missing(own.to_string()))
 }
 
+/// A process that was seen: its pid may be that of another one later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenProcess {
+    pid: u32,
+    began: BootTicks,
+}
+
+impl SeenProcess {
+    /// Its pid.
+    #[must_use]
+    pub fn pid(self) -> u32 {
+        self.pid
+    }
+
+    fn folder(pid: u32) -> PathBuf {
+        Path::new("/proc").join(pid.to_string())
+    }
+}
+
 impl Kernel {
     /// Whether the pids that the runtime at this socket reports are those of processes seen here.
     pub async fn knows_pids_of(&self, socket: Option<&Path>) -> bool {
@@ -106,13 +125,29 @@ impl Kernel {
         }
     }
 
-    /// When the process with this pid, of this container, began; none if it has ended. Pid 0 is
-    /// none of this host's.
+    /// The process with this pid, if it is proven to be that of this container by its cgroup. That
+    /// of a guest is not: here its pid is that of another process, or of none.
     #[must_use]
-    pub fn process_began(&self, container: &str, pid: u32) -> Option<BootTicks> {
+    pub fn process_of(&self, container: &str, pid: u32) -> Option<SeenProcess> {
+        let began = match self {
+            Self::Simulated(simulated) => simulated.runs(container).then(BootTicks::default)?,
+            Self::Host => {
+                let process = SeenProcess::folder(pid);
+                let began = began(&process)?;
+                let cgroups = std::fs::read_to_string(process.join("cgroup")).ok()?;
+                is_within(&cgroups, container).then_some(began)?
+            }
+        };
+        let seen = SeenProcess { pid, began };
+        (!self.has_ended(container, seen)).then_some(seen)
+    }
+
+    /// Whether a process of this container has ended since it was seen.
+    #[must_use]
+    pub fn has_ended(&self, container: &str, seen: SeenProcess) -> bool {
         match self {
-            Self::Host => began(Path::new(&format!("/proc/{pid}"))),
-            Self::Simulated(simulated) => simulated.runs(container).then(BootTicks::default),
+            Self::Host => began(&SeenProcess::folder(seen.pid)) != Some(seen.began),
+            Self::Simulated(simulated) => !simulated.runs(container),
         }
     }
 }
@@ -257,6 +292,12 @@ fn names(cgroups: &str, id: &str) -> bool {
     own.any(|own| id_in(own) == id && !own.contains("conmon"))
 }
 
+/// Whether a process with these cgroups is in that of the id, or below it.
+fn is_within(cgroups: &str, id: &str) -> bool {
+    let mut parts = cgroups.lines().flat_map(|line| line.split('/'));
+    id.len() >= SHORTEST_ID && parts.any(|part| id_in(part) == id && !part.contains("conmon"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,20 +348,43 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_ended_has_no_start_even_as_a_zombie() {
+    fn a_process_that_was_seen_has_ended_even_as_a_zombie() {
         let mut child = std::process::Command::new("sleep")
             .arg("600")
             .spawn()
             .unwrap();
-        let began = |pid| Kernel::Host.process_began("any", pid);
         let pid = child.id();
-        assert!(began(pid).is_some() && began(pid) == began(pid));
+        let began = began(&SeenProcess::folder(pid)).unwrap();
+        let has_ended = |began| Kernel::Host.has_ended("any", SeenProcess { pid, began });
+        assert!(!has_ended(began));
+        assert!(has_ended(BootTicks(began.0 + 1)), "another process");
         let number = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
         let process = ProcessHandle::open(number).unwrap().unwrap();
         process.end(Duration::from_secs(60)).unwrap();
-        assert_eq!(began(pid), None, "a zombie");
+        assert!(has_ended(began), "a zombie");
         child.wait().unwrap();
-        assert_eq!((began(pid), began(0)), (None, None));
+        assert!(has_ended(began));
+    }
+
+    #[test]
+    fn the_process_of_a_container_is_in_its_cgroup() {
+        let id = "0123456789abcdef0123456789abcdef";
+        assert!(is_within(&format!("0::/k8s.io/{id}\n"), id));
+        assert!(is_within(
+            &format!("2:cpu:/\n1:a:/p/crio-{id}.scope/init.scope\n"),
+            id
+        ));
+        for other in [
+            format!("0::/k8s.io/{id}0"),
+            format!("0::/crio-conmon-{id}.scope"),
+            "0::/".to_owned(),
+        ] {
+            assert!(!is_within(&other, id), "{other}");
+        }
+        assert!(!is_within("0::/short", "short"));
+        let own = std::process::id();
+        assert_eq!(Kernel::Host.process_of(id, own), None, "that of a guest");
+        assert_eq!(Kernel::Host.process_of(id, 0), None);
     }
 
     #[test]

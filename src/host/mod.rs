@@ -43,7 +43,7 @@ use rustix::process::{Resource as Limited, getrlimit, setrlimit};
 pub use cgroup::{CgroupError, PodCgroup};
 pub use clock::{BootTicks, Reactor, SteppedClock, hold_up, now, restore_clock};
 pub use command::CommandError;
-pub use container_process::ProcessError;
+pub use container_process::{ProcessError, SeenProcess};
 pub use cpu_time::own_cpu_time;
 pub use daemon::{Daemon, daemons};
 pub use file_tree::FileTree;

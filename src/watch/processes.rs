@@ -2,8 +2,9 @@
 //! the runtime reports its container as running is an exit that the runtime has not noticed.
 //!
 //! The pid comes from verbose `ContainerStatus`, whose answer is not recorded: it may have secrets
-//! of the container's environment. `/proc` is read, and no process is signalled. A process is
-//! known by its pid and the time of its start.
+//! of the container's environment. `/proc` is read, and no process is signalled. A process is known
+//! by its pid and the time of its start, and to be that of a container by its cgroup: one that was
+//! gone at the first look proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::cri::Client;
 use crate::history::{Body, CallFault, CaseRun, ContainerId, HostFact, StatusCode};
-use crate::host::{BootTicks, Kernel};
+use crate::host::{Kernel, SeenProcess};
 use crate::limits;
 use crate::recorder::Recorder;
 
@@ -27,9 +28,8 @@ pub(super) struct Processes {
 /// The process of a container.
 #[derive(Clone, Copy, Debug)]
 enum Process {
-    /// As the runtime reports it; it has no start if it was gone already.
-    Reported { pid: u32, began: Option<BootTicks> },
-    /// Its end is recorded, or the runtime does not report it.
+    Seen(SeenProcess),
+    /// Its end is recorded, or it is not proven which it is.
     Over,
 }
 
@@ -58,23 +58,17 @@ impl Processes {
         self.known.retain(|id, _| running.contains(id));
         let mut asked = 0;
         for id in running.iter().take(limits::WATCHED_PROCESSES) {
-            let seen = self.known.get(id).copied();
-            let pid = match seen {
+            let gone = match self.known.get(id) {
                 Some(Process::Over) => continue,
-                Some(Process::Reported { pid, began }) => {
-                    let found = self.kernel.process_began(id.as_str(), pid);
-                    if found.is_some() && found == began {
-                        continue;
-                    }
-                    Some(pid)
-                }
+                Some(Process::Seen(seen)) if !self.kernel.has_ended(id.as_str(), *seen) => continue,
+                Some(Process::Seen(seen)) => Some(seen.pid()),
                 None => None,
             };
             if asked == limits::WATCHED_PIDS {
                 break;
             }
             asked += 1;
-            self.ask(id, pid).await?;
+            self.ask(id, gone).await?;
         }
         Ok(())
     }
@@ -88,18 +82,15 @@ impl Processes {
         let Some(pid) = reported else {
             return Ok(());
         };
-        let process = if gone == Some(pid) {
+        if gone == Some(pid) {
             self.recorder.record(Body::Fact {
                 case: CaseRun::default(),
                 fact: HostFact::ProcessGone(id.clone(), pid),
             });
-            Process::Over
-        } else if pid == 0 && !self.kernel.is_simulated() {
-            Process::Over
-        } else {
-            let began = self.kernel.process_began(id.as_str(), pid);
-            Process::Reported { pid, began }
-        };
+        }
+        let seen = self.kernel.process_of(id.as_str(), pid);
+        let seen = seen.filter(|_| gone != Some(pid));
+        let process = seen.map_or(Process::Over, Process::Seen);
         self.known.insert(id.clone(), process);
         Ok(())
     }

@@ -127,8 +127,8 @@ fn changes<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
         (is_own && live(entry, entry)).then_some(Proof {
             needed: EventKind::Stopped,
             by: (
-                "a look that finds its process gone, and it",
-                " reported as RUNNING",
+                "a look that shows its process gone",
+                " and its state RUNNING",
             ),
             began: entry,
             ended: entry,
