@@ -7,7 +7,7 @@ use super::text::cause;
 use crate::outcome::{RunReport, Verdict};
 
 /// An error for each case and invariant that failed and was not known to, or that passed and is
-/// listed as failing; one line each.
+/// listed as failing; one line each. Or else one for why the exit code is 3.
 #[must_use]
 pub fn annotations(report: &RunReport) -> String {
     let new = [Verdict::Fail, Verdict::UnexpectedPass];
@@ -24,7 +24,9 @@ pub fn annotations(report: &RunReport) -> String {
         let message = format!("{kind}{}{often}", cause(outcome));
         format!("::error title={}::{}\n", property(&title), data(&message))
     });
-    lines.collect()
+    let undecided = report.undecided();
+    let undecided = undecided.map(|reason| format!("::error title=exit code 3::{reason}\n"));
+    lines.chain(undecided).collect()
 }
 
 /// Output in which GitHub takes no line for a command, whatever a runtime sent; `token` is a text
@@ -86,7 +88,8 @@ mod tests {
         let old = Verdict::ALL.into_iter();
         let old = old.filter(|it| !matches!(it, Verdict::Fail | Verdict::UnexpectedPass));
         let old = old.map(|verdict| outcome("ORD-01", "order::one", verdict));
-        assert_eq!(annotated(old.collect()), "");
+        let undecided = "::error title=exit code 3::not all is decided\n";
+        assert_eq!(annotated(old.collect()), undecided);
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl From<Exit> for ExitCode {
 mod tests {
     use super::*;
     use crate::outcome::Conformance;
+    use crate::report;
     use crate::report::fixture::{fixture, outcome};
 
     #[test]
@@ -141,6 +142,33 @@ mod tests {
         assert_eq!(words, Conformance::Error);
         let (undecided, _) = end(&[left], Verdict::Error);
         assert_eq!(undecided, "exit code 3: not all is decided, see above");
+    }
+
+    #[test]
+    fn the_reason_of_exit_code_3_is_in_every_report() {
+        let texts = |faults: &[&str]| {
+            let mut report = fixture();
+            report.faults = faults.iter().map(ToString::to_string).collect();
+            report.outcomes = vec![outcome("SBX-06", "sandbox::removed", Verdict::Pass)];
+            let [mut json, mut junit] = [Vec::new(), Vec::new()];
+            report::json::write(&report, &mut json).unwrap();
+            report::junit::write(&report, &mut junit).unwrap();
+            let pages = [
+                report::page(&report),
+                report::html::page(&report, &[]),
+                report::github::annotations(&report),
+            ];
+            let written = [json, junit].map(|bytes| String::from_utf8(bytes).unwrap());
+            let last = Exit::from_report(&report).describe(&report);
+            [&written[..], &pages, &[last]].concat()
+        };
+        let reason = "not all is removed, though all is decided";
+        for text in texts(&["not removed: container 6f1c: it is in use"]) {
+            assert!(text.contains(reason), "{text}");
+        }
+        for text in texts(&[]) {
+            assert!(!text.contains(reason), "{text}");
+        }
     }
 
     #[test]
