@@ -35,18 +35,19 @@
 //! | [`escape`] | escapes foreign text for display | nothing |
 //! | [`statistics`] | what chance explains: tails and bounds of distributions | nothing |
 //! | [`queue`] | writes to outputs on threads of their own, so that none that stalls stops the rest | nothing |
+//! | [`yaml`] | reads YAML with bounds of its nesting | nothing |
 //! | [`files`] | opens all files, safely in directories that others can write to | queue |
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one pod of others; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
 //! | [`oracle`] | what a history proves, whatever its case: the invariants of every history | history, outcome, pleg |
 //! | [`checks`] | what a case can expect: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
-//! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, files, history, outcome |
+//! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, files, history, outcome, yaml |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
-//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan, statistics |
+//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan, statistics, yaml |
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
-//! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts |
-//! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue |
+//! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts, yaml |
+//! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue, yaml |
 //! | [`listener`] | HTTP servers with bounds of their connections | nothing |
 //! | [`workload`] | the program of the test containers, its image, a loopback registry | listener |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
@@ -134,6 +135,7 @@ pub mod terminal;
 pub mod verdicts;
 pub mod watch;
 pub mod workload;
+pub mod yaml;
 
 /// Version and commit of this suite.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GIT_COMMIT"), ")");

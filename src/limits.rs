@@ -99,7 +99,7 @@ pub const MESSAGE_BYTES: usize = 16 << 20;
 /// meanwhile sees at most 1,000 entries a second from its neighbours.
 pub const HISTORY_ENTRIES: usize = 100_000;
 
-/// Bytes that may be queued for the slowest reader.
+/// Bytes that may be queued for the slowest reader, and of a history that is shown at once.
 pub const HISTORY_BYTES: usize = 256 << 20;
 
 /// The maximum number of cases in parallel.
@@ -258,6 +258,14 @@ pub const BUSY_PACE: Duration = Duration::from_millis(530);
 /// The shortest median latency that counts as doubled: below it, doubling is up to the scheduler of
 /// the host.
 pub const LAG_FLOOR: Duration = Duration::from_millis(1);
+
+/// How many flow collections and directives a text of YAML may have, open or not. The largest file
+/// of this repository has some 500.
+pub(crate) const YAML_COLLECTIONS: usize = 10_000;
+
+/// How many events of one kind a case keeps of one sandbox or container, from each stream. A
+/// correct runtime sends one; further ones show nothing new.
+pub(crate) const EVENTS_OF_A_KIND: usize = 100;
 
 /// How many connections an HTTP server of the suite has open at once; a client beyond them waits. A
 /// runtime pulling one image needs two or three, and a Prometheus one.

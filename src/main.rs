@@ -21,6 +21,7 @@ fn main() -> ExitCode {
                 .from_env_lossy(),
         )
         .with_writer(|| terminal::Errors)
+        .with_ansi(terminal::errors_have_colours())
         .init();
     let exit = match cli::execute(&Cli::parse_args()) {
         Ok(exit) => exit.into(),

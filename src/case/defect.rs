@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::diagnose::{self, Diagnostic, Problem};
 use super::locate::{Part, Segment};
 use crate::outcome::is_invariant;
+use crate::yaml;
 
 /// The name of the file, which is no case.
 pub(super) const FILE: &str = "defects.yaml";
@@ -107,7 +108,7 @@ impl Defect {
 /// type, that one alone.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Defect>, Vec<Diagnostic>> {
     let file: DefectsFile =
-        serde_yaml::from_str(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault)])?;
+        yaml::read(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault)])?;
     let problems = problems(&file.defects);
     if problems.is_empty() {
         Ok(file.defects)

@@ -3,10 +3,13 @@
 
 use std::path::Path;
 
+use serde_yaml::with::singleton_map_recursive;
+
 use super::Case;
 use super::diagnose::{self, Diagnostic};
 use super::file::{CaseFile, Place};
 use super::validate::validate;
+use crate::yaml;
 
 /// What could be read of one case file.
 pub(super) struct Reading {
@@ -28,8 +31,8 @@ pub fn parse(path: &Path, text: &str) -> Result<Case, Vec<Diagnostic>> {
 
 /// Reads a case from the text of the file at `path`, which `place` names.
 pub(super) fn read(path: &Path, place: Place<'_>, text: &str) -> Reading {
-    let from = serde_yaml::Deserializer::from_str(text);
-    let file: CaseFile = match serde_yaml::with::singleton_map_recursive::deserialize(from) {
+    let file = yaml::parser(text).and_then(singleton_map_recursive::deserialize);
+    let file: CaseFile = match file {
         Ok(file) => file,
         Err(fault) => {
             return Reading {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::diagnose::{self, Diagnostic, Problem};
 use super::locate::{Part, Segment};
 use crate::outcome::Levels;
+use crate::yaml;
 
 /// The name of the file, which is no case.
 pub(super) const FILE: &str = "requirements.yaml";
@@ -60,7 +61,7 @@ pub(super) fn is_id(id: &str) -> bool {
 /// All that is wrong with it; but after an error of YAML, or of a type, that one alone.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Requirement>, Vec<Diagnostic>> {
     let file: RequirementsFile =
-        serde_yaml::from_str(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault)])?;
+        yaml::read(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault)])?;
     let problems = problems(&file.requirements);
     if problems.is_empty() {
         Ok(file.requirements)

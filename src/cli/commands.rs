@@ -19,6 +19,8 @@ use crate::explore::{ExploreError, ExploreOptions, explore};
 use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
+use crate::host;
+use crate::limits;
 use crate::measure::measure;
 use crate::model::{self, Behaviour, ServeError};
 use crate::report;
@@ -193,6 +195,11 @@ fn write_pages(catalogue: &Catalogue, directory: &Path) -> Result<Exit, Fault> {
 
 /// The runtime under test; prints a note if it was not given explicitly.
 fn target(cli: &Cli) -> Result<Target, Fault> {
+    target::require_date(host::now())?;
+    resolved(cli)
+}
+
+fn resolved(cli: &Cli) -> Result<Target, Fault> {
     let (target, note) =
         target::resolve(&cli.connection, cli.options_of_run().drive.timeout_scale)?;
     if let Some(note) = note {
@@ -203,7 +210,7 @@ fn target(cli: &Cli) -> Result<Target, Fault> {
 
 /// The endpoints of a runtime that is already running.
 fn connected(cli: &Cli) -> Result<Endpoints, Fault> {
-    match target(cli)? {
+    match resolved(cli)? {
         Target::Runtime(endpoints) => Ok(endpoints),
         Target::Model { .. } | Target::Relayed { .. } => Err(RunError::Unserved.into()),
     }
@@ -213,6 +220,7 @@ fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
     let usage =
         |fault: &dyn std::error::Error| Fault::new(Exit::Usage, format!("error: {}", chain(fault)));
     let endpoint: Endpoint = listen.parse().map_err(|fault| usage(&fault))?;
+    target::require_date(host::now())?;
     match model::serve(&endpoint, behaviour) {
         Ok(()) => Ok(Exit::Conformant),
         Err(fault @ ServeError::Listen(_)) => Err(usage(&fault)),
@@ -399,10 +407,18 @@ fn show(path: &Path) -> Result<Exit, Fault> {
     let source = BufReader::with_capacity(READ_AT_ONCE, file);
     let (mut entries, mut fault) = (Vec::new(), None);
     // Entry by entry: a file that is not a history is not read to its end.
+    let mut room = limits::HISTORY_BYTES;
     for entry in StreamDecoder::new(source) {
         match entry {
-            Ok(entry) => entries.push(entry),
-            Err(found) => fault = Some(found),
+            Ok(entry) if entry.approximate_bytes() <= room => {
+                room -= entry.approximate_bytes();
+                entries.push(entry);
+            }
+            Ok(_) => {
+                fault = Some(too_long_to_show());
+                break;
+            }
+            Err(found) => fault = Some(chain(&found)),
         }
     }
     if let Some(first) = entries.first() {
@@ -412,10 +428,19 @@ fn show(path: &Path) -> Result<Exit, Fault> {
         print(text.as_bytes())?;
     }
     match (fault, entries.is_empty()) {
-        (Some(fault), _) => Err(failed(&chain(&fault))),
+        (Some(fault), _) => Err(failed(&fault)),
         (None, true) => Err(failed(&"it is empty")),
         (None, false) => Ok(Exit::Conformant),
     }
+}
+
+/// Why the timeline of a history ends before the history does.
+fn too_long_to_show() -> String {
+    format!(
+        "only the first {} MiB of it can be shown at once; name the cases to show, as \
+         `show HISTORY FILTER` does",
+        limits::HISTORY_BYTES >> 20
+    )
 }
 
 /// Prints to standard output; a closed pipe, as after `| head`, is no error.

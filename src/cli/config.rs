@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::files;
+use crate::yaml;
 
 /// The default path.
 const DEFAULT_PATH: &str = "/etc/crictl.yaml";
@@ -55,7 +56,7 @@ impl Config {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let config = serde_yaml::from_str(&text).map_err(|fault| failed(fault.to_string()))?;
+        let config = yaml::read(&text).map_err(|fault| failed(fault.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
             ..config

@@ -2,6 +2,7 @@
 //! the first of the usual sockets that exists.
 
 use crate::cri::Endpoint;
+use crate::history::HostInstant;
 use crate::limits::{self, TimeoutScale};
 use crate::model::Behaviour;
 use crate::run::{Endpoints, Exit, Target};
@@ -22,6 +23,17 @@ const USUAL: [&str; 6] = [
 
 /// The value of `--runtime-endpoint` for the model.
 const MODEL: &str = "model";
+
+/// Whether this host has a date that servers of HTTP can write: the model, a relay, the registry of
+/// the image and the metrics write one into each answer.
+pub(super) fn require_date(now: HostInstant) -> Result<(), Fault> {
+    if now.realtime_ns >= 0 {
+        return Ok(());
+    }
+    let message = "error: the clock of this host is before 1970, which HTTP cannot write; set it, \
+                   and run this again";
+    Err(Fault::new(Exit::Undecided, message.to_owned()))
+}
 
 /// The target, and a note on how it was chosen if the user did not give it. A default deadline is
 /// multiplied by the scale.
@@ -134,6 +146,16 @@ mod tests {
 
     use super::super::args::Cli;
     use super::*;
+
+    #[test]
+    fn a_clock_before_1970_is_refused_before_anything_is_served() {
+        let at = |realtime_ns| HostInstant {
+            realtime_ns,
+            ..HostInstant::default()
+        };
+        assert!(require_date(at(0)).is_ok());
+        assert!(require_date(at(-1)).is_err());
+    }
 
     #[test]
     fn the_deadline_of_calls_is_stretched_unless_it_is_given() {

@@ -9,6 +9,7 @@ use toml::Value;
 
 use super::finding::{Area, Finding, Status};
 use super::runtime::{RuntimeFacts, WHY_EVENTS_OFF_IS_WRONG};
+use crate::escape::printable;
 use crate::host::{Daemon, FileTree, daemons};
 
 const DEFAULT_FILE: &str = "/etc/crio/crio.conf";
@@ -133,7 +134,11 @@ impl CrioConfig {
         };
         let table = match text.parse::<toml::Table>() {
             Ok(table) => table,
-            Err(fault) => return invalid("crio-not-toml", fault.to_string().trim().to_owned()),
+            Err(fault) => {
+                let text = fault.to_string();
+                let place = text.lines().next().unwrap_or_default();
+                return invalid("crio-not-toml", format!("{place}: {}", fault.message()));
+            }
         };
         let section = |name: &str| table.get("crio")?.as_table()?.get(name)?.as_table();
         let runtime = section("runtime");
@@ -224,7 +229,8 @@ impl CrioConfig {
 }
 
 fn switch_on_in(file: &Path) -> String {
-    let file = file.display();
+    let file = file.display().to_string();
+    let file = printable(&file);
     format!("Write this in {file}, and restart CRI-O:\n[crio.runtime]\n{KEY} = true")
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::escape::printable;
 use crate::outcome::Profile;
 use crate::run::Exit;
 
@@ -208,7 +209,8 @@ impl Diagnosis {
         for finding in &self.findings {
             let status = finding.status.name();
             // Writing to a string does not fail.
-            let _ = writeln!(text, "\n{status:8} {}: {}", finding.id, finding.finding);
+            let what = printable(&finding.finding);
+            let _ = writeln!(text, "\n{status:8} {}: {what}", finding.id);
             let parts = [
                 ("read", Some(&finding.read)),
                 ("why", finding.why.as_ref()),
@@ -217,8 +219,13 @@ impl Diagnosis {
             ];
             for (name, part) in parts {
                 let Some(part) = part else { continue };
-                let part = part.replace('\n', "\n                 ");
-                let _ = writeln!(text, "         {:7} {part}", format!("{name}:"));
+                // What to do may have several lines, and has no text of others.
+                let mut lines = part.split(|letter| letter == '\n' && name == "fix");
+                let first = printable(lines.next().unwrap_or_default());
+                let _ = writeln!(text, "         {:7} {first}", format!("{name}:"));
+                for line in lines {
+                    let _ = writeln!(text, "{:17}{}", "", printable(line));
+                }
             }
         }
         if let Some(profile) = self.profile {
@@ -238,4 +245,38 @@ impl Diagnosis {
 #[must_use]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Diagnosis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_others_stays_in_its_line() {
+        let evil = "evil\u{1b}[2J\u{202e}\r\n::error::end";
+        let new = Finding::new((Area::Runtime, Status::Wrong), "id", evil, evil);
+        let of_two_lines = "Write this:\nkey = true";
+        let found = new.why(evil).fix(of_two_lines).source(evil);
+        let text = Diagnosis {
+            format: FORMAT,
+            suite: String::new(),
+            endpoint: String::new(),
+            verdict: Readiness::NotReady,
+            runtime: None,
+            kubelet_version: None,
+            profile: None,
+            findings: vec![found],
+        };
+        let text = text.text();
+        assert!(
+            text.contains("fix:    Write this:\n                 key = true\n"),
+            "{text}"
+        );
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\r']), "{text}");
+        let mut lines = text.lines();
+        assert!(
+            lines.all(|line| !line.trim_start().starts_with("::")),
+            "{text}"
+        );
+    }
 }

@@ -244,7 +244,10 @@ pub async fn sweep_host(
 ) -> Result<Sweep, SweepError> {
     let mut skipped = Sweep::default();
     let (directories, owned) = log_directories(run, (socket, log_parent), &mut skipped);
+    let runs = owned.runs.clone();
     let mut done = sweep_owned((client, &Kernel::Host), run, &[], owned).await?;
+    let unexplained = host::unexplained_shims(&runs, &listed_ids(client).await?);
+    done.skipped.extend(unexplained);
     done.alive.append(&mut skipped.alive);
     done.skipped.append(&mut skipped.skipped);
     // Where a process is left, the next attempt needs the records.

@@ -20,6 +20,7 @@ use super::testbed::{Ran, Testbed};
 use super::text::{Focus, Header, Walk, walk};
 use super::trials::Trials;
 use crate::case::{Need, Requirement};
+use crate::escape::printable;
 use crate::files::{self, Draft};
 use crate::history::{HostInstant, RunInfo};
 use crate::host;
@@ -80,14 +81,19 @@ const WALKS: u64 = 100;
 const WALKS_AT_ONCE: u64 = 16;
 
 impl Explorer<'_> {
+    /// Prints one line, whatever a runtime put into it.
+    fn say(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", printable(line))
+    }
+
     fn announce(&mut self) -> io::Result<()> {
         let RunInfo { runtime, .. } = &self.testbed.info;
         let (seed, steps, pods) = (self.seed, self.options.steps, self.options.pods);
-        writeln!(
-            self.out,
+        let line = format!(
             "exploring {} {}: --seed {seed} --steps {steps} --pods {pods}",
             runtime.runtime_name, runtime.runtime_version
-        )?;
+        );
+        self.say(&line)?;
         let can = &self.testbed.can;
         let missing = Capabilities::USED
             .into_iter()
@@ -104,7 +110,7 @@ impl Explorer<'_> {
             ("without --allow disruption", unasked),
         ] {
             if !left_out.is_empty() {
-                writeln!(self.out, "left out, {why}: {}", left_out.join(", "))?;
+                self.say(&format!("left out, {why}: {}", left_out.join(", ")))?;
             }
         }
         Ok(())
@@ -298,39 +304,33 @@ impl Explorer<'_> {
                 }
             }
             if let Some(fault) = &fault {
-                writeln!(self.out, "  shrinking ended early: {fault}")?;
+                self.say(&format!("  shrinking ended early: {fault}"))?;
             }
             interruption = fault;
         }
         let found = self.shown(number, finding, plan, rate);
-        writeln!(
-            self.out,
-            "  shown by {} steps in {}{}",
-            found.steps,
-            found.rate,
-            if self.options.output.is_none() {
-                ":"
-            } else {
-                ""
-            }
-        )?;
+        let colon = if self.options.output.is_none() {
+            ":"
+        } else {
+            ""
+        };
+        let (steps, rate) = (found.steps, found.rate);
+        self.say(&format!("  shown by {steps} steps in {rate}{colon}"))?;
         self.write(&found)?;
         self.explored.found.push(found);
         interruption.map_or(Ok(()), Err)
     }
 
     fn announce_finding(&mut self, number: u64, walk: &Walk, finding: &Finding) -> io::Result<()> {
-        writeln!(
-            self.out,
-            "\nwalk {number} of {} steps: {}",
-            size(&walk.plan),
-            finding.key
-        )?;
+        let steps = size(&walk.plan);
+        self.say("")?;
+        self.say(&format!("walk {number} of {steps} steps: {}", finding.key))?;
         let (expected, actual) = &finding.words;
         if expected.is_empty() {
-            writeln!(self.out, "  {actual}")?;
+            self.say(&format!("  {actual}"))?;
         } else {
-            writeln!(self.out, "  expected  {expected}\n  actual    {actual}")?;
+            self.say(&format!("  expected  {expected}"))?;
+            self.say(&format!("  actual    {actual}"))?;
         }
         self.out.flush()
     }
@@ -381,9 +381,9 @@ impl Explorer<'_> {
 
     fn write(&mut self, found: &NewFinding) -> Result<(), ExploreError> {
         let Some(directory) = &self.options.output else {
-            let indented = found.case.lines().map(|line| format!("    {line}\n"));
-            self.out
-                .write_all(indented.collect::<String>().as_bytes())?;
+            for line in found.case.lines() {
+                self.say(&format!("    {line}"))?;
+            }
             return Ok(());
         };
         let count = u32::try_from(self.explored.found.len()).unwrap_or(u32::MAX);
@@ -394,9 +394,9 @@ impl Explorer<'_> {
         let path = folder.join(format!("{name}.yaml"));
         let draft = Draft::open("case", &path)?;
         draft.complete(|file| file.write_all(found.case.as_bytes()))?;
-        writeln!(self.out, "  case     {}", path.display())?;
+        self.say(&format!("  case     {}", path.display()))?;
         if let Some(history) = history_of(self.options, found.walk) {
-            writeln!(self.out, "  history  {}", history.display())?;
+            self.say(&format!("  history  {}", history.display()))?;
         }
         Ok(())
     }
@@ -411,31 +411,28 @@ impl Explorer<'_> {
             .map(|requirement| requirement.id.clone())
             .filter(|id| ids.contains(id.as_str()))
             .collect();
-        let coverage = self.coverage.text(&ids);
-        writeln!(self.out, "\n{}", coverage.trim_end())?;
-        for (known, walks) in &self.explored.known {
-            writeln!(self.out, "known, in {walks} walks: {known}")?;
-        }
         self.explored.left = self.testbed.left();
         let Explored {
             walks,
             open,
             found,
+            known,
             left,
-            ..
         } = &self.explored;
-        for left in left {
-            writeln!(self.out, "{left}")?;
-        }
-        writeln!(
-            self.out,
-            "{walks} walks, {open} of them inconclusive; {} new findings",
-            found.len()
-        )?;
+        let mut lines = vec![String::new()];
+        let coverage = self.coverage.text(&ids);
+        lines.extend(coverage.trim_end().lines().map(str::to_owned));
+        let known = known.iter();
+        lines.extend(known.map(|(known, walks)| format!("known, in {walks} walks: {known}")));
+        lines.extend(left.iter().cloned());
+        let found = found.len();
+        lines.push(format!(
+            "{walks} walks, {open} of them inconclusive; {found} new findings"
+        ));
         if let Some(why) = self.explored.undecided() {
-            writeln!(self.out, "exit code 3: {why}")?;
+            lines.push(format!("exit code 3: {why}"));
         }
-        Ok(())
+        lines.iter().try_for_each(|line| self.say(line))
     }
 }
 

@@ -11,6 +11,7 @@ use super::plan::Plan;
 use super::world::{World, plan_of};
 use crate::case::{Case, parse};
 use crate::outcome::Kind;
+use crate::report::cut;
 
 /// What a case says of itself.
 #[derive(Clone, Debug)]
@@ -47,6 +48,9 @@ pub(super) struct Focus {
     /// Whether an invariant finds it.
     pub(super) by_invariant: bool,
 }
+
+/// How many characters of a text a case has: as many as help to understand it.
+const LONGEST_TEXT: usize = 2_000;
 
 /// The folder of the cases that this module makes.
 pub(super) const FOLDER: &str = "explore";
@@ -134,14 +138,57 @@ impl Header {
              exclusive: true\n\
              {silent}\
              steps:\n",
-            quoted(title),
+            quoted(&sentence(title)),
             quoted(why),
             quoted(source)
         )
     }
 }
 
-/// A text in double quotes, as YAML and JSON have them.
+/// A title as a case has it, which ends with a period even if it was cut.
+fn sentence(title: &str) -> String {
+    let title = cut(title, LONGEST_TEXT - 1);
+    let is_whole = title.ends_with('.');
+    title + if is_whole { "" } else { "." }
+}
+
+/// A text in double quotes, as YAML and JSON have them, with all unprintable characters escaped:
+/// YAML has no room for some. The text of a runtime is cut.
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    serde_json::Value::from(cut(text, LONGEST_TEXT)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::escape::printable_lines;
+    use crate::explore::coverage::Coverage;
+    use crate::explore::generate::{Size, generate};
+
+    /// A runtime's text may hold anything: what drives a terminal, commands of a workflow, and
+    /// characters that YAML does not take; and it may have any length.
+    #[test]
+    fn any_text_of_a_runtime_makes_a_case_of_printable_lines() {
+        let evil = "evil\u{1b}]0;x\u{7}\0\r\u{7f}\u{9b}31m\u{202e}\u{e0001}\u{fffe}\n::error::end";
+        for text in [evil.to_owned(), "\u{202e}".repeat(1 << 20)] {
+            let header = Header {
+                number: 1,
+                name: "found-1-undecided".to_owned(),
+                title: format!("{text} is expected."),
+                why: text.clone(),
+                source: "explore --seed 1".to_owned(),
+                silent: false,
+                repeat: None,
+                only: None,
+            };
+            let can = Capabilities::default();
+            let size = Size { steps: 9, pods: 1 };
+            let plan = generate((1, 0), size, &can, &Coverage::default());
+            let made = walk(plan, &can, &header);
+            let text = made.case.definition;
+            assert!(text.len() < 64 << 10, "{}", text.len());
+            assert_eq!(printable_lines(&text), text);
+            assert!(text.lines().all(|line| !line.starts_with("::")), "{text}");
+        }
+    }
 }

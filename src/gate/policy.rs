@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::checks::duration;
 use crate::outcome::{Conformance, Limit, Profile};
 use crate::verdicts::Versions;
+use crate::yaml;
 
 /// What is required of each report. Whatever a policy says, a report in which nothing was decided
 /// passes no gate.
@@ -167,7 +168,7 @@ impl Policy {
     /// # Errors
     /// If it is malformed or requires nothing: where, and how to mend it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let policy: Self = serde_yaml::from_str(text).map_err(|fault| fault.to_string())?;
+        let policy: Self = yaml::read(text).map_err(|fault| fault.to_string())?;
         policy.fault().map_or(Ok(policy), Err)
     }
 

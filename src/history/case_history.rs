@@ -16,6 +16,7 @@ use super::{
     HostInstant, Observed, PodUid, Reply, Request, Seq, StepsEnd, Subject, SubjectKind,
     SubscriptionId,
 };
+use crate::limits::EVENTS_OF_A_KIND;
 
 /// The most entries about unknown ids that are kept until a call returns their id. More than this
 /// come from other cases and foreign pods; the oldest are dropped.
@@ -341,8 +342,12 @@ impl CaseHistory {
             .any(|subject| subject.id == event.container);
         let has_uid = || event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
         if known || has_uid() || self.is_of_foreign_pod() {
-            let arrival = EventArrival::from_entry(entry);
-            self.subject(&event.container).arrivals.extend(arrival);
+            let arrivals = &mut self.subject(&event.container).arrivals;
+            let of_kind = arrivals.iter().filter(|it| it.event().kind == event.kind);
+            if of_kind.count() >= EVENTS_OF_A_KIND {
+                return;
+            }
+            arrivals.extend(EventArrival::from_entry(entry));
             self.entries.push(entry.clone());
             if self.is_of_foreign_pod()
                 && let Some(kind) = foreign::shown(event)

@@ -158,6 +158,34 @@ pub(super) fn monitored(runs: &[Owner]) -> OwnIds {
         .collect()
 }
 
+/// The shims that began after one of these runs did, for a sandbox that is not among these ids and
+/// of which no file is left: nothing shows who made it. One sentence each.
+#[must_use]
+pub fn unexplained_shims(runs: &[Owner], listed: &BTreeSet<String>) -> Vec<String> {
+    let Some(since) = runs.iter().filter_map(Owner::began).min() else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(PROC).into_iter().flatten();
+    let processes = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let shims = processes.filter_map(|process| {
+        let command = std::fs::read(process.join("cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&command);
+        let command = CommandLine::parse(&command)?;
+        let id = command.monitors().filter(|id| !listed.contains(*id))?;
+        let has_files = command.program == CONMON || process.join("cwd/config.json").exists();
+        if has_files || began(&process)? < since || !is_equal(&process) {
+            return None;
+        }
+        let (program, pid) = (command.program, process.file_name()?.to_str()?);
+        Some(format!(
+            "process {pid} ({program}) of sandbox {id} stays: the runtime does not list it and its \
+             files are gone, so that nothing shows whether a run made it; if nothing else did, end \
+             it with kill {pid}"
+        ))
+    });
+    shims.collect()
+}
+
 /// The number of shims and monitors that were started for these ids. Zombies have no command line.
 pub(super) fn monitors_of(ids: &BTreeSet<String>) -> usize {
     let entries = std::fs::read_dir(PROC).into_iter().flatten();

@@ -1,6 +1,6 @@
 //! Prepares a run: connects to the runtime, provides the image, and opens the event stream.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,7 @@ use crate::drive::{
     self, DriveOptions, RecordingClient, Session, SessionOptions, StreamError, SweepError,
     UserHooks,
 };
+use crate::escape::printable;
 use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
 use crate::host::{Kernel, LogDirectoryError, PauseError, RuntimeCommands};
 use crate::metrics::Metrics;
@@ -84,6 +85,20 @@ pub enum PrepareError {
         fault: CallFault,
         /// Whether the runtime is CRI-O.
         is_crio: bool,
+    },
+    /// An image with the name of the suite's is another one.
+    #[error(
+        "the image {reference} is not the suite's: its id is {}, and not {expected}; remove it \
+         with `crictl rmi {reference}` and run again, or name it with --image if you trust it",
+        printable(found)
+    )]
+    OtherImage {
+        /// The name of the suite's image.
+        reference: String,
+        /// The id that the runtime reports.
+        found: String,
+        /// The id of the suite's image.
+        expected: String,
     },
     /// The loopback registry cannot be opened.
     #[error("serve the suite's image on the loopback interface: {0}")]
@@ -314,7 +329,7 @@ pub async fn image(
     pulled: &mut Option<String>,
 ) -> Result<(String, Option<Registry>), PrepareError> {
     if let Some(given) = asked.pods.image.clone() {
-        if !has_image(caller, &given).await {
+        if id_of(caller, &given).await.is_none() {
             let pull = Request::PullImage(given.clone());
             if let Err(fault) = caller.call(None, pull).await {
                 let reference = given;
@@ -325,7 +340,8 @@ pub async fn image(
         return Ok((given, None));
     }
     let imported = workload::imported_name();
-    if has_image(caller, &imported).await {
+    if let Some(found) = id_of(caller, &imported).await {
+        require_own(&imported, found)?;
         return Ok((imported, None));
     }
     // Its label makes the image unique to this run, so that removing it affects no other run.
@@ -345,11 +361,31 @@ pub async fn image(
     Ok((reference, Some(registry)))
 }
 
-async fn has_image(caller: &RecordingClient, reference: &str) -> bool {
-    let status = caller
-        .call(None, Request::ImageStatus(reference.to_owned()))
-        .await;
-    matches!(status, Ok(Reply::Image(Some(_))))
+/// The id of an image; none if the runtime does not have it.
+async fn id_of(caller: &RecordingClient, reference: &str) -> Option<String> {
+    let status = Request::ImageStatus(reference.to_owned());
+    match caller.call(None, status).await {
+        Ok(Reply::Image(found)) => found.map(|image| image.id),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Anyone can give an image the name of the suite's: the id is the digest of its configuration,
+/// which has the digests of its layers. CRI-O leaves out the algorithm.
+///
+/// # Errors
+/// If it is another image.
+fn require_own(reference: &str, found: String) -> Result<(), PrepareError> {
+    let own = Image::build(&BTreeMap::new());
+    let digest = |id: &str| id.trim_start_matches("sha256:").to_owned();
+    if digest(&found) == digest(own.id()) {
+        return Ok(());
+    }
+    Err(PrepareError::OtherImage {
+        reference: reference.to_owned(),
+        found,
+        expected: own.id().to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -384,6 +420,21 @@ mod tests {
                 .is_some_and(|line| line.starts_with("  ctr "))
         );
         assert!(!containerd.contains("registry"), "{containerd}");
+    }
+
+    #[test]
+    fn an_image_of_the_suites_name_is_used_only_if_its_id_is_that_of_the_suites() {
+        let own = Image::build(&BTreeMap::new()).id().to_owned();
+        let bare = own.trim_start_matches("sha256:").to_owned();
+        for id in [own, bare] {
+            assert!(require_own("a", id.clone()).is_ok(), "{id}");
+        }
+        let labelled = Image::build(&BTreeMap::from([("a".into(), "b".into())]));
+        for id in [labelled.id(), "", "sha256:", "\u{1b}[2J"] {
+            let fault = require_own("a", id.to_owned()).unwrap_err().to_string();
+            assert!(fault.contains("`crictl rmi a`"), "{fault}");
+            assert!(!fault.contains('\u{1b}'), "{fault}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::check::{BUFFER, CheckError, open, replay};
 use super::select::nothing_recorded;
 use crate::files::Draft;
 use crate::history::codec::StreamDecoder;
+use crate::limits;
 use crate::plan::Selection;
 use crate::report;
 use crate::verdicts::{Scope, Verdicts};
@@ -25,10 +26,21 @@ pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
     let draft = Draft::open("Perfetto trace", output)?;
     draft.differs_from("history", history)?;
     let mut entries = Vec::new();
+    let (mut room, mut is_cut) = (limits::HISTORY_BYTES, false);
     let mut replayed = replay(Scope::default(), source, |entry| {
-        entries.push(entry.clone());
+        let left = room.checked_sub(entry.approximate_bytes());
+        is_cut |= left.is_none();
+        if let (Some(left), false) = (left, is_cut) {
+            room = left;
+            entries.push(entry.clone());
+        }
     })
     .map_err(unusable)?;
+    if is_cut {
+        let drawn = limits::HISTORY_BYTES >> 20;
+        let cut = format!("only the first {drawn} MiB of it can be drawn");
+        replayed.damage.get_or_insert(cut);
+    }
     let outcomes = replayed.verdicts.report(replayed.damage.clone()).outcomes;
     let trace = report::perfetto(&entries, &outcomes);
     let line = format!("{}: {}\n", draft.what(), draft.path().display());

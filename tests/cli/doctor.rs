@@ -119,6 +119,8 @@ fn names_of_a_runtime_cannot_drive_the_terminal() {
     for more in [&[][..], &["--json"]] {
         let ended = doctor(&fake, more);
         assert!(!ended.out.contains(['\u{1b}', '\u{202e}']), "{ended:#?}");
+        let mut lines = ended.out.lines();
+        assert!(!lines.any(|line| line.starts_with("end")), "{ended:#?}");
     }
 }
 

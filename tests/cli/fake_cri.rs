@@ -10,8 +10,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cri_event_conformance::drive::{KUBELET_LABELS, NAMESPACE, run_labels};
+use cri_event_conformance::drive::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, run_labels};
 use cri_event_conformance::history::RunId;
+use cri_event_conformance::workload;
 use k8s_cri::v1::image_service_server::{ImageService, ImageServiceServer};
 use k8s_cri::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use k8s_cri::v1::*;
@@ -145,7 +146,8 @@ impl FakeCri {
 
     /// A sandbox of this run, which nobody has removed, is there from now on.
     pub(crate) fn add_pod_of_a_run(&self, run: &str) {
-        let labels = run_labels(&RunId::from(run));
+        let mut labels = run_labels(&RunId::from(run));
+        labels.insert(PROCESS_LABEL, "1-1");
         let values = ["ord-01-pod-0a1b2c3d", NAMESPACE, "0a1b2c3d"];
         let of_kubelet = KUBELET_LABELS.into_iter().zip(values);
         let of_kubelet = of_kubelet.map(|(label, value)| (label.to_owned(), value.to_owned()));
@@ -474,7 +476,10 @@ impl ImageService for State {
             |_, _| Some(ListImagesResponse::default());
         image_status(ImageStatusRequest) -> ImageStatusResponse =
             |_, _| Some(ImageStatusResponse {
-                image: Some(Image::default()),
+                image: Some(Image {
+                    id: workload::Image::build(&BTreeMap::new()).id().to_owned(),
+                    ..Image::default()
+                }),
                 ..ImageStatusResponse::default()
             });
         }

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::fs::File;
 
+use cri_event_conformance::history::codec::FrameWriter;
+use cri_event_conformance::history::{Body, Entry, HostInstant, RunInfo, Seq};
 use rustix::process::Signal;
 
 use crate::fake_cri::{FakeCri, Flaw};
@@ -52,6 +54,49 @@ fn an_error_that_would_drive_a_terminal_is_escaped() {
             says_plainly(&suite(cleanup).run().fails(3, &[]), message);
         }
     }
+}
+
+#[test]
+fn what_walks_show_of_a_runtime_stays_in_its_line() {
+    let fake = FakeCri::start(Flaw::Evil("run_pod_sandbox"));
+    let socket = fake.socket();
+    let explore = ["explore", "--walks", "2", "--no-shrink", "-r"];
+    let ended = suite(explore.iter().chain([&socket.to_str().unwrap()])).run();
+    assert_ne!(ended.code, 101, "{ended:#?}");
+    says_plainly(&ended, "evil");
+    for text in [&ended.out, &ended.err] {
+        assert!(
+            !text.lines().any(|line| line.starts_with("end")),
+            "{ended:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_history_that_unpacks_to_more_than_can_be_shown_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("h");
+    let mut frames = FrameWriter::new(File::create(&path).unwrap());
+    let at = HostInstant::default();
+    let began = Body::RunBegan(RunInfo::default().into());
+    let bodies = std::iter::once(began).chain(std::iter::repeat(Body::CasesEnded));
+    for (seq, body) in (0..).map(Seq).zip(bodies.take(1_000_000)) {
+        frames.push(&Entry { seq, at, body }).unwrap();
+    }
+    frames.finish().unwrap();
+    let show = suite_within(2 * MEMORY, ["show", path.to_str().unwrap()]);
+    let ended = show
+        .run()
+        .fails(2, &["only the first 256 MiB of it can be shown"]);
+    assert!(ended.out.lines().count() < 1_000_000);
+}
+
+#[test]
+fn log_messages_have_no_colours_without_a_terminal() {
+    let run = suite(["ORD-01", "-r", "model"]).env("RUST_LOG", "debug");
+    let ended = run.run();
+    assert!(ended.err.contains("DEBUG"), "{ended:#?}");
+    is_plain(&ended.err);
 }
 
 fn watched(fake: &FakeCri, output: &str) -> Running {

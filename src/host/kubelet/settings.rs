@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{FileTree, KubeletProcess};
+use crate::yaml;
 
 /// The endpoint that a kubelet uses if none is configured, since 1.27:
 /// <https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/>.
@@ -221,7 +222,7 @@ impl KubeletSettings {
 /// # Errors
 /// If a kubelet would refuse it: one that is empty or does not say what it is, too.
 fn parse(text: &str) -> Result<Map, String> {
-    let mut documents = serde_yaml::Deserializer::from_str(text);
+    let mut documents = yaml::parser(text).map_err(|fault| fault.to_string())?;
     let first = documents.next().map(Value::deserialize).transpose();
     let config = match first.map_err(|fault| fault.to_string())? {
         Some(Value::Object(config)) => config,

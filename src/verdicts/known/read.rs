@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Known, Signatures, When};
 use crate::history::ExpectationFile;
 use crate::outcome::Kind;
+use crate::yaml;
 
 /// The shortest part of a message that may identify a fault, in bytes.
 const SHORTEST_MESSAGE: usize = 12;
@@ -15,7 +16,7 @@ impl Known {
     /// # Errors
     /// If it is malformed: where, and how.
     pub fn parse(file: &ExpectationFile) -> Result<Self, String> {
-        let known: Self = serde_yaml::from_str(&file.text).map_err(|fault| fault.to_string())?;
+        let known: Self = yaml::read(&file.text).map_err(|fault| fault.to_string())?;
         match known.fault() {
             Some(fault) => Err(fault),
             None => Ok(Self {
