@@ -238,6 +238,7 @@ impl Output {
         let mut kept = name.clone();
         kept.push(suffix);
         folder.rename(name, &kept)?;
+        self.queue.drain(limits::STALLED_OUTPUT)?;
         *self = Temporary::create(folder.again()?, name)?.persist(true)?;
         Ok(())
     }

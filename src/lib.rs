@@ -53,7 +53,7 @@
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
 //! | [`terminal`] | all output to the terminal | host, escape, queue |
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
-//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
+//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | files, history, host, recorder |
 //! | [`model`] | a conformant runtime without containers, with optional defects | history, host, terminal, workload, cri |
 //! | [`catalogue`] | requirements, the cases and invariants that check them, defects, known failures | all above |
 //! | [`drive`] | executes the steps of a case, waits, tears down | all above |

@@ -15,6 +15,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::UnixListenerStream;
 
 use super::endpoint::{Endpoint, InProcess};
+use crate::files::Folder;
 
 /// A listener. When it is dropped, its socket file is removed.
 #[derive(Debug)]
@@ -68,10 +69,13 @@ impl Listener {
             return Err(ListenError::NoSocket(endpoint.clone()));
         };
         let system = |fault| ListenError::System(path.clone(), fault);
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new("."));
+        Folder::open_safe(above).map_err(system)?;
         make_room(path).await?;
         // Bound in a private folder and then moved, so that no other user can connect to it or
         // replace it at any time.
-        let folder = private_folder_next_to(path).map_err(system)?;
+        let folder = private_folder_in(above).map_err(system)?;
         let private = folder.path().join("s");
         let listener = UnixListener::bind(&private).map_err(system)?;
         let moved = fs::set_permissions(&private, Permissions::from_mode(0o600))
@@ -102,15 +106,12 @@ impl Listener {
     }
 }
 
-/// A temporary folder next to a file, accessible to its owner only.
-fn private_folder_next_to(path: &Path) -> io::Result<TempDir> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
+/// A temporary folder, accessible to its owner only.
+fn private_folder_in(folder: &Path) -> io::Result<TempDir> {
     Builder::new()
         .prefix(".")
         .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(folder.unwrap_or(Path::new(".")))
+        .tempdir_in(folder)
 }
 
 /// Removes the socket of a server that is gone.
@@ -179,6 +180,17 @@ mod tests {
         assert!(matches!(taken, Err(ListenError::InUse(_))));
         drop(listener);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn none_is_made_where_others_could_exchange_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cri.sock");
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        let refused = Listener::bind(&endpoint(&path)).await;
+        assert!(matches!(refused, Err(ListenError::System(..))));
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+        Listener::bind(&endpoint(&path)).await.unwrap();
     }
 
     #[tokio::test]

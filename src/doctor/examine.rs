@@ -94,8 +94,7 @@ async fn collect(endpoints: Result<&Endpoints, &str>, options: &DoctorOptions) -
     let (runtime, leftovers) = match (connected, endpoint) {
         (Ok(caller), Ok(endpoint)) => {
             let facts = runtime::ask(&caller.client, endpoint).await;
-            let logs = options.root.join("var/log");
-            let leftovers = drive::list_leftovers(&caller, socket, &logs).await;
+            let leftovers = drive::list_leftovers(&caller, socket, &options.root).await;
             (Ok(facts), leftovers.ok())
         }
         (Err(fault), _) => (Err(fault), None),

@@ -60,6 +60,20 @@ impl Folder {
         Place::of(path, true)?.directory()
     }
 
+    /// Opens a directory whose entries no other user can replace.
+    ///
+    /// # Errors
+    /// As [`Folder::open`]; or if one can.
+    pub fn open_safe(path: &Path) -> io::Result<Self> {
+        let folder = Self::open(path)?;
+        if folder.is_safe() {
+            return Ok(folder);
+        }
+        let path = path.display();
+        let fault = format!("users other than root can replace what is in {path} or above it");
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, fault))
+    }
+
     /// The directory where a path begins.
     fn start(path: &str) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -313,7 +327,10 @@ impl Folder {
     }
 
     /// Another handle of it.
-    pub(super) fn again(&self) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If this process has too many.
+    pub fn again(&self) -> io::Result<Self> {
         Ok(Self {
             descriptor: self.descriptor.try_clone()?,
             is_safe: self.is_safe,

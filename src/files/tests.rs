@@ -47,7 +47,9 @@ fn a_link_is_replaced_and_not_followed() {
         symlink(&victim, &path).unwrap();
         if begins {
             let draft = Draft::open("history", &path).unwrap();
-            draft.begin().unwrap().write_all(b"new").unwrap();
+            let mut output = draft.begin().unwrap();
+            output.write_all(b"new").unwrap();
+            output.to_disk().unwrap();
         } else {
             write(&path, "new").unwrap();
         }

@@ -100,24 +100,23 @@ impl LogDirectory {
     }
 
     fn make_below(parent: &Path, run: &RunId, socket: Option<&Path>) -> io::Result<Self> {
-        let parent = parent.canonicalize()?;
-        let above = Folder::open(&parent)?;
-        if !above.is_safe() {
-            let parent = parent.display();
-            let fault =
-                format!("users other than root can replace what is in {parent} or above it");
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, fault));
-        }
-        let logs = Self::new(&parent, run);
+        let above = Folder::open_safe(parent)?;
+        let logs = Self::new(&parent.canonicalize()?, run);
         above.create(logs.name(), MODE)?;
         let own = above.enter(logs.name())?;
         own.must_be_own()?;
         let socket = socket.map(|socket| resolved(socket).display().to_string());
         let header = [logs.owner.to_string(), boot(), socket.unwrap_or_default()];
-        let mut records = own.create_file(OsStr::new(RECORDS), 0o600)?;
-        writeln!(records, "{}", header.join("\n"))?;
+        let records = own.create_file(OsStr::new(RECORDS), 0o600);
+        let written = records.and_then(|mut records| writeln!(records, "{}", header.join("\n")));
         let handles = Some(Arc::new((above, own)));
-        Ok(Self { handles, ..logs })
+        let logs = Self { handles, ..logs };
+        if let Err(fault) = written {
+            // As on a full disk. Without records, `cleanup` would leave it.
+            let _ = logs.remove();
+            return Err(fault);
+        }
+        Ok(logs)
     }
 
     /// Its path.
@@ -188,20 +187,32 @@ impl LogDirectory {
     #[must_use]
     pub fn found(parent: Option<&Path>) -> Vec<Self> {
         let parents = parent.map_or_else(default_parents, |parent| vec![parent.to_owned()]);
-        let mut found = Vec::new();
-        for parent in parents {
-            let opened = Folder::open(&parent);
-            let names = opened.and_then(|above| above.names(SEARCHED));
-            let names = names.unwrap_or_default().into_iter();
-            found.extend(names.filter_map(|name| Self::at(&parent, &name)));
-        }
-        found
+        let found = parents.iter().map(|parent| {
+            let above = Folder::open(parent);
+            above.map_or_else(|_| Vec::new(), |above| Self::below(&above, parent))
+        });
+        found.flatten().collect()
+    }
+
+    /// Those below `/var/log` of a root directory, whose links do not lead out of it.
+    #[must_use]
+    pub fn found_inside(root: &Path) -> Vec<Self> {
+        let parent = Path::new(DEFAULT_PARENT);
+        let above = Folder::open(root).and_then(|root| root.open_inside(parent));
+        let path = root.join(parent.strip_prefix("/").unwrap_or(parent));
+        above.map_or_else(|_| Vec::new(), |above| Self::below(&above, &path))
+    }
+
+    fn below(above: &Folder, parent: &Path) -> Vec<Self> {
+        let names = above.names(SEARCHED).unwrap_or_default().into_iter();
+        let found = names.filter_map(|name| Self::at(above, parent, &name));
+        found.collect()
     }
 
     /// The log directory of this name; none if it is not one of this user's runs.
-    fn at(parent: &Path, name: &OsStr) -> Option<Self> {
+    fn at(above: &Folder, parent: &Path, name: &OsStr) -> Option<Self> {
         let owner = Owner::from_name(name.to_str()?)?;
-        let above = Folder::open(parent).ok()?;
+        let above = above.again().ok()?;
         let own = above.enter(name).ok()?;
         own.must_be_own().ok()?;
         (fstat(&own).ok()?.st_mode & 0o777 == MODE).then(|| Self {
@@ -237,7 +248,7 @@ fn default_parents() -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 
     use super::*;
     use crate::host::BootTicks;
@@ -354,7 +365,30 @@ mod tests {
         if rustix::process::geteuid().is_root() {
             chown(parent.path(), Some(65534), None).expect("root may");
             assert!(refused(0o755));
+            let (target, links) = (tempfile::tempdir(), tempfile::tempdir());
+            let (target, links) = (target.expect("a directory"), links.expect("a directory"));
+            let link = links.path().join("link");
+            symlink(target.path(), &link).expect("a link");
+            let linked = || LogDirectory::make(Some(&link), &run(), None);
+            linked().expect("the link is ours").remove().expect("ours");
+            lchown(&link, Some(65534), None).expect("root may");
+            linked().expect_err("the link is of another user");
         }
+    }
+
+    #[test]
+    fn a_root_directory_is_not_left() {
+        let root = tempfile::tempdir().expect("a directory");
+        let log = root.path().join("var/log");
+        fs::create_dir_all(&log).expect("a directory");
+        let logs = made(&log);
+        let inside = || LogDirectory::found_inside(root.path());
+        assert_eq!(inside()[0].path, logs.path());
+        let elsewhere = tempfile::tempdir().expect("a directory");
+        let outside = elsewhere.path().join("log");
+        fs::rename(&log, &outside).expect("it is moved");
+        symlink(&outside, &log).expect("a link");
+        assert!(inside().is_empty());
     }
 
     #[test]

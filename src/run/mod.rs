@@ -243,7 +243,7 @@ fn run_plan(
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let again = options.target.clean_up_command(&run);
+    let again = options.clean_up_command(&run);
     let interrupts = if shown == Visibility::Silent && reactor.is_simulated() {
         Interrupts::default()
     } else {
@@ -371,7 +371,7 @@ impl PreparedRun<'_> {
         let unwritten = runtime.block_on(finish_history(file));
         report.faults.extend(outputs.history_ended(unwritten));
         if !self.reactor.is_simulated() {
-            print_kept_sandboxes(&self.options.target, &info, &kept);
+            print_kept_sandboxes(self.options, &info, &kept);
         }
         (report, execution.known())
     }
@@ -470,7 +470,7 @@ fn trials(
 }
 
 /// Prints which sandboxes were kept, and how to remove them.
-fn print_kept_sandboxes(target: &Target, info: &RunInfo, kept: &[SandboxId]) {
+fn print_kept_sandboxes(options: &RunOptions, info: &RunInfo, kept: &[SandboxId]) {
     if kept.is_empty() {
         return;
     }
@@ -478,7 +478,7 @@ fn print_kept_sandboxes(target: &Target, info: &RunInfo, kept: &[SandboxId]) {
     terminal::say(&format!(
         "kept for inspection: sandbox {}\nremove with: {}",
         ids.join(", "),
-        target.clean_up_command(&info.run)
+        options.clean_up_command(&info.run)
     ));
 }
 

@@ -15,6 +15,7 @@ use super::Target;
 use super::console::ConsoleOptions;
 use super::expectations::Expectations;
 use crate::drive::{DriveOptions, TeardownPolicy};
+use crate::history::RunId;
 use crate::limits;
 use crate::plan::Selection;
 
@@ -194,6 +195,12 @@ impl RunOptions {
     pub fn threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         self.test_threads.unwrap_or((2 * processors).min(8))
+    }
+
+    /// The command that removes what a run with these options has left behind.
+    pub(super) fn clean_up_command(&self, run: &RunId) -> String {
+        let logs = self.drive.pods.log_dir.as_deref();
+        self.target.clean_up_command(run, logs)
     }
 
     /// Whether the pods of failed cases are removed.

@@ -48,15 +48,20 @@ pub enum Target {
 }
 
 impl Target {
-    /// The command that removes what a run has left behind.
-    pub(super) fn clean_up_command(&self, run: &RunId) -> String {
+    /// The command that removes what a run has left behind, which had its logs below `logs`.
+    pub(super) fn clean_up_command(&self, run: &RunId, logs: Option<&Path>) -> String {
         let endpoint = match self {
             Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
                 format!(" --runtime-endpoint {}", endpoints.runtime)
             }
             Self::Model { .. } => String::new(),
         };
-        format!("cri-event-conformance cleanup{endpoint} --run-id {run}")
+        let logs = logs.map(|logs| {
+            let absolute = std::path::absolute(logs).unwrap_or_else(|_| logs.to_owned());
+            format!(" --log-dir '{}'", absolute.display())
+        });
+        let logs = logs.unwrap_or_default();
+        format!("cri-event-conformance cleanup{endpoint} --run-id {run}{logs}")
     }
 }
 

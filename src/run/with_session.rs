@@ -55,7 +55,7 @@ where
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let again = options.target.clean_up_command(&run);
+    let again = options.clean_up_command(&run);
     let interrupts = interrupt::watch(&stop, again.clone())?;
     let connected = Connected::start(&options.target)?;
     let (mut none, handler) = (Outputs::default(), &options.drive.pods.runtime_handler);

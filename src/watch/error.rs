@@ -34,6 +34,9 @@ pub enum WatchError {
         /// What shows that there is a kubelet.
         sign: String,
     },
+    /// No rule would be judged.
+    #[error("no rule of a watch binds the chosen profiles: choose --profile cache or hint")]
+    NothingToJudge,
     /// The output cannot be written to.
     #[error("print: {0}")]
     Output(io::Error),
@@ -47,7 +50,7 @@ impl WatchError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Metrics(_) => Exit::Usage,
+            Self::Metrics(_) | Self::NothingToJudge => Exit::Usage,
             Self::Report(fault) => fault.exit(),
             Self::Connect(_)
             | Self::Stream(_)

@@ -37,7 +37,7 @@ use crate::history::{
 };
 use crate::host::Kernel;
 use crate::metrics::{Endpoint, Metrics};
-use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
+use crate::oracle::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::run::{Connected, Exit, RunError, Target};
 use crate::verdicts::WatchNews;
@@ -56,6 +56,14 @@ const SHOWN: u64 = 20;
 /// If the runtime cannot be watched, or the output cannot be written to.
 pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError> {
     let runtime = Runtime::new()?;
+    let profiles = options.selection().judged();
+    let binds = |rule: &Invariant| rule.levels.highest_of(&profiles).is_some();
+    if !INVARIANTS
+        .iter()
+        .any(|rule| rule.of_foreign_pods && binds(rule))
+    {
+        return Err(WatchError::NothingToJudge);
+    }
     let stop = CancellationToken::new();
     listen_for_signals(&stop)?;
     let watched = async {

@@ -185,7 +185,7 @@ fn a_second_signal_leaves_at_once_and_shows_how_to_clean_up() {
     running.send(Signal::INT);
     running.wait_for("repeat to exit at once");
     let ended = running.end_by(Signal::INT, Duration::from_secs(5));
-    ended.fails(3, &["exiting at once", " --run-id "]);
+    ended.fails(3, &["exiting at once", " --run-id ", " --log-dir '/"]);
 }
 
 #[test]

@@ -35,12 +35,15 @@ fn wrong_usage_is_reported() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_reported() {
+fn what_cannot_be_served_or_judged_is_reported() {
     let fake = FakeCri::start(Flaw::Silent);
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let ended = watch(&fake, &["--metrics-address", &address]).run();
     ended.fails(2, &["error: serve metrics at", &address]);
+    // A verdict on nothing would be a false pass.
+    let ended = watch(&fake, &["--for", "1s", "--profile", "observer"]).run();
+    ended.fails(2, &["no rule of a watch binds the chosen profiles"]);
 }
 
 #[test]

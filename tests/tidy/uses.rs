@@ -48,7 +48,7 @@ pub(super) const USES: &[(&str, &[&str])] = &[
     ),
     ("terminal", &["host", "escape", "queue"]),
     ("recorder", &["files", "history", "host", "limits"]),
-    ("cri", &["history", "host", "limits", "recorder"]),
+    ("cri", &["files", "history", "host", "limits", "recorder"]),
     (
         "model",
         &["cri", "history", "host", "limits", "terminal", "workload"],

@@ -22,7 +22,8 @@ pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, Sw
 }
 
 /// What runs that no longer go on have left, a line each: sandboxes, containers whose sandbox is
-/// gone, images, cgroups, and log directories below this one. Nothing is changed. A run on another
+/// gone, images, cgroups, and log directories below `/var/log` of a root
+/// directory. Nothing is changed. A run on another
 /// runtime than that at this socket is named with its own.
 ///
 /// # Errors
@@ -30,7 +31,7 @@ pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, Sw
 pub async fn list_leftovers(
     client: &RecordingClient,
     socket: Option<&Path>,
-    log_parent: &Path,
+    root: &Path,
 ) -> Result<Vec<String>, SweepError> {
     let mut found = Vec::new();
     for sandbox in listed(client, None).await? {
@@ -54,7 +55,7 @@ pub async fn list_leftovers(
         found.extend(dead.map(|tag| format!("image {tag}")));
     }
     let mut elsewhere = BTreeMap::new();
-    for logs in LogDirectory::found(Some(log_parent)) {
+    for logs in LogDirectory::found_inside(root) {
         let (owner, records) = (logs.owner(), logs.records());
         if host::is_alive(owner.process()) {
             continue;

@@ -201,9 +201,11 @@ fn a_container_whose_sandbox_is_gone_stays_on_cri_o_and_is_reported() {
 /// What is left of all runs; a run on another runtime is named with its own.
 #[test]
 fn containers_and_log_directories_are_listed_as_left() {
-    let parent = tempfile::tempdir().expect("a directory");
+    let root = tempfile::tempdir().expect("a directory");
+    let parent = root.path().join("var/log");
+    std::fs::create_dir_all(&parent).expect("a directory");
     let run = RunId::from("run");
-    let logs = LogDirectory::make(Some(parent.path()), &run, Some(Path::new(SOCKET)));
+    let logs = LogDirectory::make(Some(&parent), &run, Some(Path::new(SOCKET)));
     let logs = logs.expect("it is made").path().to_owned();
     // The run of another process, which has ended.
     let ended = |text: &str| text.replace(&host::this_process(), "1-1");
@@ -218,7 +220,7 @@ fn containers_and_log_directories_are_listed_as_left() {
         let runtime = tokio::runtime::Runtime::new().expect("a reactor");
         runtime.block_on(async {
             let (client, _) = connected(0, StatusCode::UNKNOWN).await;
-            list_leftovers(&client, Some(Path::new(socket)), parent.path()).await
+            list_leftovers(&client, Some(Path::new(socket)), root.path()).await
         })
     };
     let named = format!("log directory {path}");
