@@ -392,6 +392,29 @@ fn cleanup_ends_processes_of_what_a_killed_run_had_removed_and_no_others() {
     );
 }
 
+/// As after a run that was killed while the runtime made a sandbox, and removed its files.
+#[test]
+fn a_shim_of_which_nothing_shows_who_made_it_is_named_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let id = ID.replace("3f0c", "4a1d");
+    let mut shim = Command::new("sh");
+    let shim = shim.arg0("containerd-shim-runc-v2").current_dir(&folder);
+    let words = ["-s", "--", "-namespace", "k8s.io", "-id", &id];
+    let mut shim = shim.args(words).stdin(Stdio::piped()).spawn().expect("sh");
+    let begins = format!(
+        "process {} (containerd-shim-runc-v2) of sandbox {id} stays",
+        shim.id()
+    );
+    let is_named = |sweep: &Sweep| sweep.skipped.iter().any(|it| it.starts_with(&begins));
+    let (done, _) = cleaned(later(), SOCKET);
+    assert!(is_named(&done), "{:?}", done.skipped);
+    std::fs::write(folder.path().join("config.json"), "{}").expect("it is written");
+    let (done, _) = cleaned(later(), SOCKET);
+    assert!(!is_named(&done), "{:?}", done.skipped);
+    assert_eq!(shim.try_wait().expect("its state"), None);
+    assert!(!was_killed(shim));
+}
+
 /// A runtime that answers with the id of something that was there before.
 #[test]
 fn the_processes_of_an_id_that_a_runtime_only_names_are_left_alone() {
