@@ -31,8 +31,8 @@ pub fn cut(text: &str, limit: usize) -> String {
 }
 
 /// Appends `text`, broken between words at `width` columns; lines after the first are indented.
-/// A word longer than a line stays whole, and no line begins with what CI systems take for a command:
-/// they skip the blanks before it.
+/// A word longer than a line stays whole, and no line begins with what CI systems take for a
+/// command: they skip the blanks before it.
 pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
     let safe = printable(text);
     let mut column = to.chars().rev().take_while(|c| *c != '\n').count();
