@@ -346,11 +346,15 @@ fn later() -> BootTicks {
 /// The clean-up at a socket of a run that has noted the id at this time, and whether its log
 /// directory is still there.
 fn cleaned(since: BootTicks, socket: &str) -> (Sweep, bool) {
+    cleaned_of(ID, since, socket)
+}
+
+fn cleaned_of(id: &str, since: BootTicks, socket: &str) -> (Sweep, bool) {
     let parent = tempfile::tempdir().expect("a directory");
     let run = RunId::from("run");
     let logs = LogDirectory::make(Some(parent.path()), &run, Some(Path::new(SOCKET)));
     let logs = logs.expect("it is made");
-    let id = ID.to_owned();
+    let id = id.to_owned();
     logs.note(&OwnId { id, since }).expect("it is written");
     let runtime = tokio::runtime::Runtime::new().expect("a reactor");
     let done = runtime.block_on(async {
@@ -397,6 +401,8 @@ fn cleanup_ends_processes_of_what_a_killed_run_had_removed_and_no_others() {
 fn a_shim_of_which_nothing_shows_who_made_it_is_named_and_left_alone() {
     let folder = tempfile::tempdir().expect("a directory");
     let id = ID.replace("3f0c", "4a1d");
+    // Of the run, without a process.
+    let of_nothing = ID.replace("3f0c", "5b2e");
     let mut shim = Command::new("sh");
     let shim = shim.arg0("containerd-shim-runc-v2").current_dir(&folder);
     let words = ["-s", "--", "-namespace", "k8s.io", "-id", &id];
@@ -406,10 +412,10 @@ fn a_shim_of_which_nothing_shows_who_made_it_is_named_and_left_alone() {
         shim.id()
     );
     let is_named = |sweep: &Sweep| sweep.skipped.iter().any(|it| it.starts_with(&begins));
-    let (done, _) = cleaned(later(), SOCKET);
+    let (done, _) = cleaned_of(&of_nothing, later(), SOCKET);
     assert!(is_named(&done), "{:?}", done.skipped);
     std::fs::write(folder.path().join("config.json"), "{}").expect("it is written");
-    let (done, _) = cleaned(later(), SOCKET);
+    let (done, _) = cleaned_of(&of_nothing, later(), SOCKET);
     assert!(!is_named(&done), "{:?}", done.skipped);
     assert_eq!(shim.try_wait().expect("its state"), None);
     assert!(!was_killed(shim));
