@@ -39,6 +39,8 @@ struct KnownIds {
     made: OwnIds,
     /// Those that the runtime listed when the run began.
     foreign: BTreeSet<String>,
+    /// Whether the runtime is of another user, so that no process of this host is its own.
+    is_strangers: bool,
     /// The host before the first call for each object of which no call has ended for good.
     before: BTreeMap<String, Arc<Before>>,
 }
@@ -70,6 +72,15 @@ impl KnownIds {
         }
     }
 
+    /// The time from which on processes can be of an object.
+    fn since(&self, call: BootTicks) -> BootTicks {
+        if self.is_strangers {
+            BootTicks::NEVER
+        } else {
+            call
+        }
+    }
+
     /// Checks that a call has created what it returns, and adds the id to those that were made.
     fn admit(&mut self, id: &str, before: &Before) -> Result<OwnId, &'static str> {
         if let Some(made) = self.made.get(id) {
@@ -81,7 +92,7 @@ impl KnownIds {
         if before.cgroups.contains(id) {
             return Err("a cgroup of this host had it before the call");
         }
-        let (id, since) = (id.to_owned(), before.at);
+        let (id, since) = (id.to_owned(), self.since(before.at));
         let made = OwnId { id, since };
         self.made.insert(made.clone());
         Ok(made)
@@ -118,6 +129,11 @@ impl RecordingClient {
     /// From now on rejects these ids as those of objects of the run: others have made them.
     pub fn know_foreign(&self, ids: impl IntoIterator<Item = String>) {
         self.ids().foreign.extend(ids);
+    }
+
+    /// From now on no id owns a process: a runtime of another user may name ids of root's.
+    pub fn own_no_processes(&self) {
+        self.ids().is_strangers = true;
     }
 
     /// Another client with the same history and a connection of its own.
@@ -251,7 +267,7 @@ impl RecordingClient {
     pub(super) fn adopt(&self, id: &str) -> Option<OwnId> {
         let ids = self.ids();
         let (is_foreign, id) = (ids.foreign.contains(id), id.to_owned());
-        let since = self.began;
+        let since = ids.since(self.began);
         let listed = (!is_foreign).then_some(OwnId { id, since })?;
         Some(ids.made.get(&listed.id).unwrap_or(listed))
     }
@@ -271,4 +287,22 @@ fn may_go_on(code: StatusCode) -> bool {
         StatusCode::UNAVAILABLE,
     ]
     .contains(&code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_runtime_of_another_user_names_owns_no_process() {
+        let (at, cgroups) = (BootTicks::now(), BTreeSet::new());
+        let before = Before { at, cgroups };
+        let mut ids = KnownIds::default();
+        assert_eq!(ids.admit("own", &before).unwrap().since, at);
+        ids.is_strangers = true;
+        assert_eq!(
+            ids.admit("theirs", &before).unwrap().since,
+            BootTicks::NEVER
+        );
+    }
 }

@@ -57,7 +57,9 @@ pub use owner::{OwnId, OwnIds, Owner};
 pub use paused_container::PausedContainer;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
-pub use runtime_process::{RuntimeProcess, RuntimeProcessError, is_server_visible};
+pub use runtime_process::{
+    RuntimeProcess, RuntimeProcessError, is_server_trusted, is_server_visible,
+};
 pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, RuntimeEndError, start_stopped_runtime};
 pub use subscriber_process::{SubscriberProcess, connection_to_hold, hold_connection};
 pub use systemd_slice::SliceError;

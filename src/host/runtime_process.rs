@@ -12,6 +12,7 @@ use tokio::net::UnixStream;
 
 use super::container_process::{ProcessError, ProcessHandle};
 use super::file_tree::FileTree;
+use crate::files::is_trusted_user;
 
 /// Why the process of the runtime cannot be found.
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +121,13 @@ pub async fn is_server_visible(socket: &Path) -> bool {
     server(socket).await.is_some()
 }
 
+/// Whether that process is of root or of the user of this one.
+pub async fn is_server_trusted(socket: &Path) -> bool {
+    let connection = UnixStream::connect(socket).await;
+    let server = connection.and_then(|connection| connection.peer_cred());
+    server.is_ok_and(|server| is_trusted_user(server.uid()))
+}
+
 /// Whether that process is in the pid namespace of this one. It is not if that cannot be read.
 pub(super) async fn shares_pids(socket: &Path) -> bool {
     let server = server(socket).await;
@@ -174,8 +182,12 @@ fn listener(line: &str) -> Option<(u64, &Path)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
     use std::process::{Child, Command, Stdio};
+
+    use rustix::process::Uid;
 
     use super::*;
     use crate::host::{elapsed, now};
@@ -257,7 +269,26 @@ mod tests {
         assert!(matches!(own, RuntimeProcessError::Own(_)), "{own}");
         let nothing = folder.path().join("b.sock");
         assert!(is_server_visible(&socket).await && shares_pids(&socket).await);
+        assert!(is_server_trusted(&socket).await && !is_server_trusted(&nothing).await);
         assert!(!is_server_visible(&nothing).await && !shares_pids(&nothing).await);
+    }
+
+    #[tokio::test]
+    async fn a_runtime_of_another_user_is_not_trusted() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        let socket = folder.path().join("a.sock");
+        let theirs = socket.clone();
+        // Only this thread becomes another user.
+        let listening = std::thread::spawn(move || {
+            rustix::thread::set_thread_uid(Uid::from_raw(65534)).unwrap();
+            UnixListener::bind(theirs).unwrap()
+        });
+        let _listener = listening.join().unwrap();
+        assert!(!is_server_trusted(&socket).await);
     }
 
     #[test]

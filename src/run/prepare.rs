@@ -16,7 +16,7 @@ use crate::drive::{
 };
 use crate::escape::printable;
 use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
-use crate::host::{Kernel, LogDirectoryError, PauseError, RuntimeCommands};
+use crate::host::{self, Kernel, LogDirectoryError, PauseError, RuntimeCommands};
 use crate::metrics::Metrics;
 use crate::model;
 use crate::plan::Planned;
@@ -226,6 +226,11 @@ pub(super) async fn prepare(
     let foreign = drive::foreign_pods(caller).await?;
     if !kernel.is_simulated() {
         caller.know_foreign(drive::listed_ids(caller).await?);
+        if let Some(socket) = socket
+            && !host::is_server_trusted(socket).await
+        {
+            caller.own_no_processes();
+        }
     }
     let asked = &preparation.options.drive;
     let foreign_pods = foreign.all;
