@@ -1,6 +1,7 @@
 //! Prepares a run: connects to the runtime, provides the image, and opens the event stream.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
@@ -211,6 +212,17 @@ pub(super) async fn connect(
     })
 }
 
+/// Lets the client know of which ids the run owns no process.
+async fn know_foreign(caller: &RecordingClient, socket: Option<&Path>) -> Result<(), PrepareError> {
+    caller.know_foreign(drive::listed_ids(caller).await?);
+    if let Some(socket) = socket
+        && !host::is_server_trusted(socket).await
+    {
+        caller.own_no_processes();
+    }
+    Ok(())
+}
+
 /// Provides the image and the event stream. On failure the caller has to clean up at the runtime.
 pub(super) async fn prepare(
     preparation: Preparation<'_>,
@@ -225,12 +237,7 @@ pub(super) async fn prepare(
     } = preparation.connected;
     let foreign = drive::foreign_pods(caller).await?;
     if !kernel.is_simulated() {
-        caller.know_foreign(drive::listed_ids(caller).await?);
-        if let Some(socket) = socket
-            && !host::is_server_trusted(socket).await
-        {
-            caller.own_no_processes();
-        }
+        know_foreign(caller, socket.as_deref()).await?;
     }
     let asked = &preparation.options.drive;
     let foreign_pods = foreign.all;
