@@ -171,16 +171,32 @@ fn a_case_of_what_not_each_runtime_has_may_be_skipped() {
     }
 }
 
+/// A report below `fixtures`.
+fn recorded(name: &str) -> NamedReport {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let text = fs::read_to_string(fixtures.join(format!("{name}.json"))).unwrap();
+    let report = Document::parse(&text).unwrap();
+    let name = name.to_owned();
+    NamedReport { name, report }
+}
+
+/// Of containerd 2.1.9: beside a kubelet 1.36.2 whose pods crashed and were killed, and beside pods
+/// whose STOPPED a relay dropped.
+#[test]
+fn the_policy_for_watches_judges_recorded_ones() {
+    for (name, expected) in [
+        ("reports/watch-beside-a-kubelet", Pass),
+        ("reports/watch-drop-stopped", Fail),
+        ("histories/runs/containerd-2.1-clean", CannotTell),
+    ] {
+        let gate = judge(&policy(NODE_WATCH), &[recorded(name)], &[]).unwrap();
+        assert_eq!(gate.ruling(), expected, "{name}: {}", gate.text());
+    }
+}
+
 /// Recorded runs of a few cases on real runtimes: without the rules on skips and on series.
 #[test]
 fn each_policy_judges_recorded_runs() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/histories/runs");
-    let report = |name: &str| {
-        let text = fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
-        let report = Document::parse(&text).unwrap();
-        let name = name.to_owned();
-        NamedReport { name, report }
-    };
     for text in [PULL_REQUEST, NIGHTLY, NODE_ROLLOUT] {
         let judged = Policy {
             skips: None,
@@ -190,18 +206,17 @@ fn each_policy_judges_recorded_runs() {
         };
         let old = if text == NODE_ROLLOUT { Fail } else { Pass };
         for (name, expected) in [
-            ("containerd-2.1-clean", Pass),
-            ("containerd-2.1-known", Pass),
-            ("containerd-2.1-failing", Fail),
-            ("containerd-1.7-known", old),
-            ("containerd-1.7-failing", Fail),
+            ("histories/runs/containerd-2.1-clean", Pass),
+            ("histories/runs/containerd-2.1-known", Pass),
+            ("histories/runs/containerd-2.1-failing", Fail),
+            ("histories/runs/containerd-1.7-known", old),
+            ("histories/runs/containerd-1.7-failing", Fail),
+            ("reports/crio-1.36", Pass),
         ] {
-            let gate = judge(&judged, &[report(name)], &[]).unwrap();
+            let gate = judge(&judged, &[recorded(name)], &[]).unwrap();
             assert_eq!(gate.ruling(), expected, "{name}: {}", gate.text());
         }
     }
-    let watched = judge(&policy(NODE_WATCH), &[report("containerd-2.1-clean")], &[]).unwrap();
-    assert_eq!(watched.ruling(), CannotTell, "{}", watched.text());
 }
 
 #[test]
