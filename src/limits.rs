@@ -90,7 +90,7 @@ pub const HURRIED_OUTPUT: Duration = Duration::from_secs(2);
 
 /// How soon after a signal another one is taken for the same: `timeout` sends one to the process
 /// and one to its group, within less than a millisecond unless the node is loaded.
-pub const SAME_SIGNAL: Duration = Duration::from_millis(300);
+pub const SAME_SIGNAL: Duration = Duration::from_millis(100);
 
 /// The largest message that is accepted; the kubelet's client accepts as much.
 pub const MESSAGE_BYTES: usize = 16 << 20;

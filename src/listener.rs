@@ -1,8 +1,8 @@
 //! Connections of HTTP servers: only plain HTTP, and a bounded number for a bounded time.
 //!
-//! For each server there are at most [`CONNECTIONS`] at once, and none lasts longer than
-//! [`CONNECTION_LIFETIME`], however much of a request has been sent. hyper bounds the head of a
-//! request: some 400 KiB, and 100 fields.
+//! For each server there are at most `limits::CONNECTIONS` at once, and none lasts longer than
+//! `limits::CONNECTION_LIFETIME`, however much of a request has been sent. hyper bounds the head
+//! of a request: some 400 KiB, and 100 fields.
 
 use std::io;
 use std::net::SocketAddr;

@@ -427,18 +427,29 @@ mod tests {
             let bytes = std::fs::read(file.path()).unwrap();
             codec::decode_file(&bytes).entries.len()
         };
+        // A thread writes what was recorded.
+        let awaited = |entries| {
+            let began = host::now();
+            while written() != entries && host::elapsed(began) < limits::STALLED_OUTPUT {
+                std::thread::yield_now();
+            }
+            written()
+        };
         let waited = || Body::CasesEnded;
         recorder.record(Body::RunBegan(RunInfo::default().into()));
         recorder.record(waited());
         // Time is simulated, and the frame's end is what is waited for.
         until(Some(Instant::now() + limits::HISTORY_FRAME * 2)).await;
-        assert_eq!(written(), 2);
+        assert_eq!(awaited(2), 2);
         recorder.record(waited());
         until(Some(Instant::now() + limits::HISTORY_FRAME / 2)).await;
-        assert_eq!(written(), 2, "the frame has not ended");
+        for _ in 0..1000 {
+            std::thread::yield_now();
+            assert_eq!(written(), 2, "the frame has not ended");
+        }
         recorder.record(mark());
         until(Some(Instant::now() + limits::HISTORY_FRAME / 4)).await;
-        assert_eq!(written(), 4, "a case's end ends the frame, too");
+        assert_eq!(awaited(4), 4, "a case's end ends the frame, too");
         recorder.record(waited());
         writing.finish().await.unwrap();
         assert_eq!(written(), 5);

@@ -209,7 +209,9 @@ fn is_orderly(node: &Node, signal: Signal, name: &str) {
 
 pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &Node) {
     let folder = tempfile::tempdir().unwrap();
-    let args = [LONG_CASE, "--junit", "j.xml"];
+    // So many pods that cleaning up takes longer than signals count as one.
+    let many = ["--repeat", "8", "--test-threads", "8"];
+    let args = [&[LONG_CASE, "--junit", "j.xml"], &many[..]].concat();
     let running = node.suite(&args).inside(folder.path()).start();
     let run = node.wait_for_a_container(&running);
     running.send(Signal::INT);
