@@ -83,7 +83,7 @@ const TESTS: &[Test] = tests! {
 fn main() -> std::process::ExitCode {
     let trials = TESTS.iter().map(|&(name, needs, test)| {
         Trial::ignorable_test(name, move || {
-            Ok(match node::Node::find(needs, name) {
+            Ok(match node::Node::find(needs) {
                 Ok(node) => {
                     node.next_to_a_foreign_pod(test);
                     Completion::Completed

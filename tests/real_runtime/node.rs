@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cri_event_conformance::cri::{Client, Endpoint};
@@ -41,7 +42,7 @@ struct Own {
 
 impl Node {
     /// The runtime that a test needs, or the variable that would name it.
-    pub(crate) fn find(needs: Needs, test: &str) -> Result<Self, &'static str> {
+    pub(crate) fn find(needs: Needs) -> Result<Self, &'static str> {
         let variable = |name| std::env::var(name).map_err(|_| name);
         let (endpoint, own) = match needs {
             Needs::Shared => (variable("CRI_TEST_ENDPOINT")?, None),
@@ -52,7 +53,7 @@ impl Node {
             }
             Needs::Own => {
                 let ctl = PathBuf::from(variable("CRI_TEST_CONTAINERD_CTL")?);
-                let own = Own::up(ctl, test);
+                let own = Own::up(ctl);
                 (own.0, Some(own.1))
             }
         };
@@ -239,9 +240,12 @@ pub(crate) fn run_id(err: &str) -> String {
 }
 
 impl Own {
-    fn up(ctl: PathBuf, test: &str) -> (String, Self) {
+    fn up(ctl: PathBuf) -> (String, Self) {
+        // Tests run at once, and the beginnings of their names may be equal.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
         // The path of a socket is short.
-        let name = format!("{}-{}", &test[..8], std::process::id());
+        let name = format!("own-{}-{count}", std::process::id());
         let own = Self { ctl, name };
         let endpoint = own.command(&["up", "2.1", "--name", &own.name]);
         (endpoint.trim().to_owned(), own)
