@@ -90,7 +90,8 @@ impl Plan {
         let partial = plan.partial || selection.is_partial() || !all_recorded;
         let small = [Tier::Smoke, Tier::Core].map(|tier| Some(tier.to_string()));
         let is_small = small.contains(&plan.tier);
-        let of_part = partial || is_small || profiles.len() < Profile::ALL.len();
+        let makes_no_calls = plan.watch_within.is_some();
+        let of_part = partial || is_small || makes_no_calls || profiles.len() < Profile::ALL.len();
         let run = JudgedRun {
             facts: RuntimeFacts::of(info),
             began,
