@@ -92,6 +92,22 @@ impl Pod<'_> {
 
     /// Makes and starts a container in the newest sandbox. A kubelet keeps one that is dead.
     fn container(&mut self, workload: &Workload) {
+        let id = self.create(workload.command());
+        self.ask(&Request::StartContainer(id));
+        if self.containers.len() > 2 {
+            let oldest = self.containers.remove(0);
+            self.ask(&Request::RemoveContainer(oldest));
+        }
+    }
+
+    /// Makes a container whose start fails.
+    fn cannot_start(&mut self) {
+        let id = self.create(vec!["/no/such/program".to_owned()]);
+        let start = self.kubelet.node.try_to(&Request::StartContainer(id));
+        start.unwrap_err();
+    }
+
+    fn create(&mut self, command: Vec<String>) -> ContainerId {
         let (sandbox, sandbox_spec) = self.sandboxes.last().unwrap().clone();
         let name = ("io.kubernetes.container.name".to_owned(), "app".to_owned());
         let spec = ContainerSpec {
@@ -100,7 +116,7 @@ impl Pod<'_> {
             binding: "app".to_owned(),
             attempt: self.attempts,
             image: self.kubelet.image.clone(),
-            command: workload.command(),
+            command,
             labels: self.labels().into_iter().chain([name]).collect(),
             annotations: self.annotations.clone(),
             log_path: format!("{}-{}.log", self.name, self.attempts),
@@ -110,12 +126,8 @@ impl Pod<'_> {
             unreachable!("CreateContainer is answered by a container");
         };
         self.attempts += 1;
-        self.ask(&Request::StartContainer(id.clone()));
-        self.containers.push(id);
-        if self.containers.len() > 2 {
-            let oldest = self.containers.remove(0);
-            self.ask(&Request::RemoveContainer(oldest));
-        }
+        self.containers.push(id.clone());
+        id
     }
 
     /// Waits for the end of the newest container.
@@ -209,9 +221,10 @@ fn live(kubelet: &Kubelet<'_>, watches: &[Running]) {
         after: Duration::ZERO,
     };
     let mut web = kubelet.run("web", &Workload::Pause, 0);
-    let job = kubelet.run("job", &complete, 0);
+    let mut job = kubelet.run("job", &complete, 0);
     let mut crashing = kubelet.run("crashing", &crash(), 0);
     job.ends();
+    job.cannot_start();
     crashing.crashes(2);
     for (times, signal) in [(2, "TERM"), (3, "KILL")] {
         node.restart(signal);

@@ -55,12 +55,15 @@ struct Text {
     closed: bool,
 }
 
-/// The program with these arguments, and nothing but `PATH` in its environment.
+/// The program with these arguments, and nothing but `PATH` in its environment. SIGHUP reaches it
+/// even if the tests themselves run under `nohup`.
 pub(crate) fn suite<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite {
-    Suite::new(
-        Command::new(env!("CARGO_BIN_EXE_cri-event-conformance")),
-        args,
-    )
+    let mut command = Command::new("env");
+    command.args([
+        "--default-signal=HUP",
+        env!("CARGO_BIN_EXE_cri-event-conformance"),
+    ]);
+    Suite::new(command, args)
 }
 
 /// The same, without root's right to use what belongs to others.

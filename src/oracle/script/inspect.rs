@@ -28,7 +28,7 @@ impl Script {
     ///
     /// With `sandbox` only the sandbox's status is asked for. Containers are `unlisted`, or listed
     /// and `unasked`, or listed and `missing` when they are asked for; in the same way the sandbox
-    /// is `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream is replaced after
+    /// is `sandbox-unlisted`, `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream is replaced after
     /// the lists, and before the statuses are asked for; with `created=d` a CREATED arrives then.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
@@ -60,10 +60,12 @@ impl Script {
         let listed = statuses.iter().map(in_a_list);
         let listed = listed.filter(|_| !extras.has("unlisted"));
         let listed = Reply::Containers(listed.collect());
+        let is_listed = !extras.has("sandbox-unlisted");
+        let listing = is_listed.then_some(listing);
         self.ask(
             of_run,
             Request::ListSandboxes(labels.clone()),
-            Ok(Reply::Sandboxes(vec![listing])),
+            Ok(Reply::Sandboxes(listing.into_iter().collect())),
         );
         if extras.has("sandbox") {
             let reply = Ok(Reply::SandboxStatus(status.into()));
@@ -83,7 +85,7 @@ impl Script {
         };
         let report = Reply::SandboxStatus(self.report(status, &statuses, extras));
         let report = answer("sandbox-missing", report);
-        if !extras.has("sandbox-unasked") {
+        if is_listed && !extras.has("sandbox-unasked") {
             self.ask(of_run, Request::SandboxStatus(sandbox), report);
         }
         for status in statuses.into_iter().filter(|_| !extras.has("unasked")) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, Reply, Request,
+    Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, PodUid, Reply, Request,
     SandboxListing, SandboxReport, Seq, StatusCode,
 };
 use crate::pleg::{ListedItem, ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses};
@@ -94,6 +94,12 @@ impl PlegRelist<'_> {
     /// When it began.
     pub(super) fn at(&self) -> Moment {
         Moment::from_ns(self.began.at.realtime_ns)
+    }
+
+    /// Whether it lists a sandbox of the pod.
+    pub(super) fn lists(&self, pod: &PodUid) -> bool {
+        let mut metadata = self.sandboxes.iter().flat_map(|listed| &listed.metadata);
+        metadata.any(|metadata| metadata.uid == *pod)
     }
 
     /// Whether it asked for the status of each listed sandbox and container.

@@ -102,6 +102,22 @@ fn a_listed_container_that_is_not_found_is_gone() {
 }
 
 #[test]
+fn a_relist_on_demand_that_lacks_the_pod_leaves_its_removal_to_the_next_of_all_pods() {
+    let removed = "pod inspect c=running; pod stop; c STOPPED exit=137; pod STOPPED; pod remove; \
+                   c DELETED; pod DELETED";
+    then(
+        &format!("{removed}; pod inspect sandbox-unlisted; end"),
+        expect![],
+    );
+    then(
+        &format!("{removed}; pod inspect; end"),
+        expect![[r#"
+        INV-13 at #5 #8 #19 #20 #23 #24 #25 #30: pod (pod.0.beef): expected both kubelets believe the same of sandbox pod.0.beef: by relists NOTREADY, by events nothing
+    "#]],
+    );
+}
+
+#[test]
 fn calls_at_two_times_are_no_inspection() {
     let exits = "c stop; c STOPPED exit=137";
     then(
