@@ -3,8 +3,9 @@
 //!
 //! The input of the Generic PLEG is the relists: those of all pods, which run during the cases;
 //! those on demand after each call of a run that changes a pod, or, in a watch, after an inferred
-//! sync; and the one with which the driver inspects each pod at the end of a case's steps. The Evented PLEG has none on demand, which came
-//! with 1.36: up to 1.35 nothing mends the loss of an event for 300 s.
+//! sync; and the one with which the driver inspects each pod at the end of a case's steps. The
+//! Evented PLEG has none on demand, which came with 1.36: up to 1.35 nothing mends the loss of an
+//! event for 300 s.
 //!
 //! The input of the Evented PLEG of kubelet 1.26 to 1.36 is the events of one stream and, after the
 //! end of a stream, the next relist. In that relist it takes the containers from `PodSandboxStatus`

@@ -28,8 +28,9 @@ impl Script {
     ///
     /// With `sandbox` only the sandbox's status is asked for. Containers are `unlisted`, or listed
     /// and `unasked`, or listed and `missing` when they are asked for; in the same way the sandbox
-    /// is `sandbox-unlisted`, `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream is replaced after
-    /// the lists, and before the statuses are asked for; with `created=d` a CREATED arrives then.
+    /// is `sandbox-unlisted`, `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream
+    /// is replaced after the lists, and before the statuses are asked for; with `created=d` a
+    /// CREATED arrives then.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
