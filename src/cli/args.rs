@@ -7,6 +7,7 @@
 )]
 
 mod conflicts;
+mod inputs;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -69,6 +70,7 @@ impl Cli {
         let mut command = Self::shown();
         let matches = command.try_get_matches_from_mut(args)?;
         conflicts::refuse(&mut command, &matches)?;
+        inputs::refuse_to_overwrite(&mut command, &matches)?;
         Self::from_arg_matches(&matches)
     }
 }

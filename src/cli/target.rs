@@ -57,6 +57,10 @@ pub(super) fn resolve(
         .or(config.timeout())
         .unwrap_or(timeout_scale.scaled(limits::CALL_DEADLINE));
     if given(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
+        if !args.inject.is_empty() {
+            let fault = "--inject needs a real runtime: the model takes --defect NAME";
+            return Err(usage(fault.to_owned()));
+        }
         // The model has its own image service; the configured one belongs to another runtime.
         let behaviour = Box::new(behaviour(args));
         let model = Target::Model {

@@ -78,7 +78,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         selection: options.selection.clone(),
         accepted: accepted(options)?,
     };
-    let paths = OutputPaths::new(&options.report).of_history(&options.history);
+    let paths = OutputPaths::new(&options.report);
     let outputs = Outputs::open(&paths)?;
     let (report, verdicts, also) = read_all(options, &scope)?;
     if !verdicts.has_cases() && options.selection.is_partial() {

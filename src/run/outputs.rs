@@ -35,8 +35,6 @@ pub(super) struct OutputPaths {
     html: Option<PathBuf>,
     expectations: Option<PathBuf>,
     history: Option<PathBuf>,
-    /// A history that is read, which no output may overwrite.
-    judged: Option<PathBuf>,
     /// Where cases were read that are not the built-in ones.
     cases: Option<PathBuf>,
 }
@@ -57,7 +55,6 @@ impl OutputPaths {
             expectations: options.write_expectations.clone(),
             directory: options.report_dir.clone(),
             history: None,
-            judged: None,
             cases: None,
         }
     }
@@ -67,12 +64,6 @@ impl OutputPaths {
         let usual = self.directory.as_ref().map(|it| it.join(HISTORY));
         let history = given.map(Path::to_owned).or(usual);
         Self { history, ..self }
-    }
-
-    /// The same for the run of a history, which is read.
-    pub(super) fn of_history(self, judged: &Path) -> Self {
-        let judged = Some(judged.to_owned());
-        Self { judged, ..self }
     }
 
     /// The same with the requirements of these cases, instead of the built-in ones.
@@ -133,7 +124,7 @@ impl Outputs {
             history_is_cut: false,
             info: RunInfo::default(),
         };
-        outputs.differ(paths.judged.as_deref())?;
+        outputs.differ()?;
         Ok(outputs)
     }
 
@@ -151,14 +142,11 @@ impl Outputs {
         all.into_iter().flatten()
     }
 
-    fn differ(&self, judged: Option<&Path>) -> Result<(), OutputError> {
+    fn differ(&self) -> Result<(), OutputError> {
         let drafts: Vec<&Draft> = self.drafts().collect();
         for (place, draft) in drafts.iter().enumerate() {
             for before in &drafts[..place] {
                 draft.differs_from(before.what(), before.path())?;
-            }
-            if let Some(judged) = judged {
-                draft.differs_from("history", judged)?;
             }
         }
         Ok(())

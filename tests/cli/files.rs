@@ -279,7 +279,7 @@ fn a_history_becomes_a_trace() {
     let holds = |text: &[u8]| whole.windows(text.len()).any(|part| part == text);
     assert!(holds(b"RunPodSandbox") && holds(b"events, stream 0"));
     let bytes = fs::read(&history).unwrap();
-    show(&history).fails(2, &["Perfetto trace", history.to_str().unwrap()]);
+    show(&history).fails(2, &["would overwrite", history.to_str().unwrap()]);
     assert_eq!(fs::read(&history).unwrap(), bytes, "it must stay as it is");
     fs::write(&history, &bytes[..bytes.len() - 1]).unwrap();
     show(&trace).fails(2, &["within a frame"]);

@@ -194,3 +194,10 @@ fn no_container_is_made_without_a_log_and_the_runtime_reports_it() {
     let logs = every_container_has_a_log(&history);
     assert!(logs > 500, "{logs} reports of a log path");
 }
+
+#[test]
+fn a_relay_needs_a_real_runtime() {
+    let run = suite(["STP-01", "-r", "model", "--inject", "drop-stopped"]);
+    run.run()
+        .fails(2, &["--inject needs a real runtime", "--defect"]);
+}

@@ -350,10 +350,51 @@ fn two_reports_at_one_place_are_refused_before_the_run() {
         let ended = model(&folder, &args).fails(2, &["has the same path; name another file"]);
         assert_eq!(ended.out, "");
     }
-    let judged = inside(&folder, &["check", "x", "--json", "x"]);
-    judged.fails(2, &["to x: the history has the same path"]);
     assert_eq!(text(&folder, "x"), "older");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn no_output_overwrites_an_input() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["x", "y"] {
+        fs::write(folder.path().join(name), "older").unwrap();
+    }
+    symlink("x", folder.path().join("link")).unwrap();
+    for args in [
+        &["check", "x", "--json", "./x"][..],
+        &["check", "link", "--json", "x"],
+        &[
+            "check",
+            "y",
+            "--also",
+            "x",
+            "--write-expectations",
+            "new",
+            "--junit",
+            "x",
+        ],
+        &["show", "x", "--perfetto", "x"],
+        &["gate", "--policy", "x", "y", "--markdown", "x"],
+        &["gate", "--policy", "y", "x", "--markdown", "x"],
+        &["matrix-report", "a=x", "--html", "x"],
+        &["ORD-01", "-r", "model", "--config", "x", "--json", "x"],
+        &[
+            "ORD-01",
+            "-r",
+            "model",
+            "--expectations",
+            "x",
+            "--history",
+            "x",
+        ],
+    ] {
+        inside(&folder, args).fails(2, &["would overwrite", "/x, which"]);
+        assert_eq!(text(&folder, "x"), "older");
+    }
+    let other = ["check", "x", "--json", "y"];
+    let ended = inside(&folder, &other);
+    assert!(!ended.err.contains("overwrite"), "{ended:#?}");
 }
 
 #[test]
