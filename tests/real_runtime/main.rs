@@ -6,6 +6,7 @@
 //! * `CRI_TEST_ENDPOINT`: containerd 2.x, which is only asked for pods and images;
 //! * `CRI_TEST_CONTAINERD_CTL`: the path of `ci/containerd`, to start more of them for the tests
 //!   that restart one, or clean up all that is there;
+//! * `CRI_TEST_CRIO_BIN`: programs for the `ci/crio` beside it, which `ci/test` has not;
 //! * `CRI_TEST_ENDPOINT_1_6`: containerd 1.6, which has no events;
 //! * `CRI_TEST_PROMETHEUS`: the folder of `prometheus` and `promtool`.
 //!
@@ -35,6 +36,8 @@ enum Needs {
     Shared,
     /// One of its own.
     Own,
+    /// A CRI-O of its own.
+    Crio,
     /// One without events.
     Old,
     /// A containerd that others use, too, and a Prometheus.
@@ -71,6 +74,8 @@ const TESTS: &[Test] = tests! {
         a_runtime_is_restarted_under_pods_of_others_only_where_that_is_allowed
         a_watch_sees_the_pods_of_others_and_outlives_its_runtime
         a_watch_beside_a_kubelet_raises_no_false_alarm_and_misses_no_loss;
+    Crio:
+        a_watch_beside_a_kubelet_raises_no_false_alarm_and_misses_no_loss;
     Old:
         a_runtime_without_events_is_reported_and_left_clean
         a_runtime_without_events_cannot_be_watched
@@ -88,11 +93,10 @@ fn main() -> std::process::ExitCode {
                     node.next_to_a_foreign_pod(test);
                     Completion::Completed
                 }
-                Err(missing) => {
-                    Completion::ignored_with(format!("not run: set {missing}; ci/test does"))
-                }
+                Err(missing) => Completion::ignored_with(format!("not run: set {missing}")),
             })
         })
+        .with_kind(format!("{needs:?}").to_lowercase())
     });
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }

@@ -33,7 +33,7 @@ pub(crate) struct Node {
     own: Option<Own>,
 }
 
-/// A containerd that was started for one test.
+/// A runtime that was started for one test, by `ci/containerd` or `ci/crio`.
 #[derive(Debug)]
 struct Own {
     ctl: PathBuf,
@@ -53,8 +53,14 @@ impl Node {
             }
             Needs::Own => {
                 let ctl = PathBuf::from(variable("CRI_TEST_CONTAINERD_CTL")?);
-                let own = Own::up(ctl);
-                (own.0, Some(own.1))
+                let (endpoint, own) = Own::up(ctl, &["2.1"]);
+                (endpoint, Some(own))
+            }
+            Needs::Crio => {
+                let bin = variable("CRI_TEST_CRIO_BIN")?;
+                let ctl = PathBuf::from(variable("CRI_TEST_CONTAINERD_CTL")?);
+                let (endpoint, own) = Own::up(ctl.with_file_name("crio"), &["--bin", &bin]);
+                (endpoint, Some(own))
             }
         };
         Ok(Self {
@@ -240,14 +246,14 @@ pub(crate) fn run_id(err: &str) -> String {
 }
 
 impl Own {
-    fn up(ctl: PathBuf) -> (String, Self) {
+    fn up(ctl: PathBuf, which: &[&str]) -> (String, Self) {
         // Tests run at once, and the beginnings of their names may be equal.
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         // The path of a socket is short.
         let name = format!("own-{}-{count}", std::process::id());
         let own = Self { ctl, name };
-        let endpoint = own.command(&["up", "2.1", "--name", &own.name]);
+        let endpoint = own.command(&[&["up", "--name", &own.name], which].concat());
         (endpoint.trim().to_owned(), own)
     }
 
