@@ -2,8 +2,11 @@
 
 use super::Pod;
 use super::relists::PlegRelist;
-use crate::history::{Call, ContainerId, Entry, Request, SandboxId, Seq, StepsEnd, SubjectKind};
+use crate::history::{
+    Call, ContainerId, Entry, Reply, Request, SandboxId, SandboxListing, Seq, StepsEnd, SubjectKind,
+};
 use crate::limits;
+use crate::pleg::Moment;
 
 impl Pod<'_> {
     /// The place by which both kubelets must believe the state in a relist; none if the pod is not
@@ -42,10 +45,32 @@ impl Pod<'_> {
             self.is_touched_by(call.request()) && call.began().seq < past.seq && ended
         };
         let shown = &self.relisting[place].1;
+        if shown.belief(Moment::NEVER).is_empty() && self.is_gone_between(relist, past) {
+            return None;
+        }
         let mut later = self.relisting[place..].iter();
         let changed = later.any(|(seq, later)| *seq < past.seq && later.differs_from(shown));
         let at_rest = !changed && !self.history.calls().any(disturbs);
         (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
+    }
+
+    /// Whether a list of all pods after a relist does not have the sandbox: one that was listed and
+    /// then not found was being removed.
+    fn is_gone_between(&self, relist: &PlegRelist<'_>, until: &Entry) -> bool {
+        let later = |call: &Call| {
+            let began = call.began().seq;
+            began > relist.began.seq && began < until.seq
+        };
+        self.history.calls().filter(|call| later(call)).any(|call| {
+            match (call.request(), call.result()) {
+                (Request::ListSandboxes(labels), Some(Ok(Reply::Sandboxes(listed)))) => {
+                    let is_own =
+                        |listed: &SandboxListing| listed.id.as_str() == self.subject.id.as_str();
+                    labels.is_empty() && !listed.iter().any(is_own)
+                }
+                _ => false,
+            }
+        })
     }
 
     /// Whether no call of the steps changes the pod during an inspection or after it. The driver's

@@ -275,6 +275,23 @@ fn a_pod_at_rest_for_as_long_as_events_may_take_is_judged_amid_the_steps() {
     then("run inspect c=running; pass 11s; c stop; end", expect![""]);
 }
 
+/// A runtime may send no DELETED of sandboxes.
+#[test]
+fn a_pod_that_is_removed_between_a_list_and_its_status_is_not_at_rest() {
+    let gone = "c stop; c STOPPED exit=0; c remove; c DELETED; run inspect sandbox-missing";
+    let rest = "pass 11s; pod stop; end";
+    then(
+        &format!("{gone}; run inspect sandbox-unlisted; {rest}"),
+        expect![""],
+    );
+    then(
+        &format!("{gone}; run inspect sandbox-missing; {rest}"),
+        expect![[r#"
+            INV-13 at #5 #8 #11 #14 #15 #20: pod (pod.0.beef): expected both kubelets believe the same of sandbox pod.0.beef: by relists nothing, by events READY
+        "#]],
+    );
+}
+
 #[test]
 fn a_pod_that_is_not_at_rest_is_not_judged_amid_the_steps() {
     then("run inspect c=exited:137; pass 9s; c stop; end", expect![]);
