@@ -8,7 +8,6 @@ use std::fmt::Write;
 
 /// The text with all unprintable characters escaped: control characters, line and paragraph
 /// separators, invisible characters, and marks of the text direction.
-#[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_unprintable, |character, to| {
         to.extend(character.escape_default());
@@ -16,7 +15,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`printable`], but keeps line breaks and tabs.
-#[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     let is_unprintable = |character| !is_layout(character) && is_unprintable(character);
     escaped(text, is_unprintable, |character, to| {
@@ -25,7 +23,6 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`printable_lines`], but keeps colours.
-#[must_use]
 pub fn printable_styled(text: &str) -> Cow<'_, str> {
     const STYLE: &str = "\u{1b}[";
     let Some(first) = text.find(STYLE) else {
@@ -45,7 +42,6 @@ pub fn printable_styled(text: &str) -> Cow<'_, str> {
 }
 
 /// An equivalent JSON text with all unprintable characters escaped.
-#[must_use]
 pub fn printable_json(text: &str) -> Cow<'_, str> {
     // Outside of strings JSON is ASCII, and line breaks are layout: those in strings are already
     // escaped.
@@ -81,7 +77,6 @@ fn is_layout(character: char) -> bool {
 }
 
 /// Whether a character is invisible or has an effect on the display.
-#[must_use]
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'

@@ -86,9 +86,6 @@ static DRAFTS: Mutex<BTreeMap<FileId, Arc<(Folder, OsString)>>> = Mutex::new(BTr
 
 impl Draft {
     /// Opens a draft of a file that replaces an existing one.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn open(what: &'static str, path: &Path) -> Result<Self, OutputError> {
         let target = Target::choose(path).map_err(|fault| error(what, path, fault))?;
         Ok(Self {
@@ -100,9 +97,6 @@ impl Draft {
     }
 
     /// Opens a draft of a file that users edit, so it must not exist yet.
-    ///
-    /// # Errors
-    /// If it exists, or cannot be written.
     pub fn open_new(what: &'static str, path: &Path) -> Result<Self, OutputError> {
         let place = Place::of(path, false).map_err(|fault| error(what, path, fault))?;
         if place
@@ -120,22 +114,15 @@ impl Draft {
         })
     }
 
-    /// The kind of file, for messages.
-    #[must_use]
     pub fn what(&self) -> &'static str {
         self.what
     }
 
-    /// The path given by the user.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Checks that two outputs have different paths.
-    ///
-    /// # Errors
-    /// If they have the same path.
     pub fn differs_from(&self, what: &str, path: &Path) -> Result<(), OutputError> {
         let own = match &self.target {
             Target::Temporary(own) => own.entry.0.id().ok().map(|id| (id, own.name.clone())),
@@ -151,18 +138,13 @@ impl Draft {
     }
 
     /// Renames it to its path, to be written from now on.
-    ///
-    /// # Errors
-    /// If it cannot be renamed.
     pub fn begin(self) -> Result<Output, OutputError> {
         let (what, path) = (self.what, self.path.clone());
         self.persist().map_err(|fault| error(what, &path, fault))
     }
 
-    /// Writes and syncs it, then renames it to its path.
-    ///
-    /// # Errors
-    /// If that fails; the draft is removed then, and an existing file is unchanged.
+    /// Writes and syncs it, then renames it to its path. On failure the draft is removed
+    /// then, and an existing file is unchanged.
     pub fn complete(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -207,24 +189,17 @@ impl From<File> for Output {
 
 impl Output {
     /// How many bytes were written to it, or wait for that.
-    #[must_use]
     pub fn written(&self) -> u64 {
         self.written
     }
 
     /// Waits until all is written and syncs it, so that a full disk is noticed.
-    ///
-    /// # Errors
-    /// If that fails, or it is a pipe that is no longer read.
     pub fn to_disk(&self) -> io::Result<()> {
         self.queue.drain(limits::STALLED_OUTPUT)?;
         to_disk(&self.file)
     }
 
     /// Keeps the file under its name with a suffix, and goes on in a new one with its name.
-    ///
-    /// # Errors
-    /// If it has no name or another file has it, or the new one cannot be written.
     pub fn begin_anew(&mut self, suffix: &str) -> io::Result<()> {
         let moved = "it is full, and no new one is begun: the path no longer names this file, or is none \
                      of a regular file";
@@ -269,18 +244,12 @@ fn drafts() -> MutexGuard<'static, BTreeMap<FileId, Arc<(Folder, OsString)>>> {
 }
 
 /// Creates a directory for output files, and those above it, unless it exists.
-///
-/// # Errors
-/// If that fails.
 pub fn create_directory(what: &'static str, path: &Path) -> Result<(), OutputError> {
     Folder::make(path).map_err(|fault| error(what, path, fault))?;
     Ok(())
 }
 
 /// Syncs a file, so that a full disk is noticed. Does nothing for a device.
-///
-/// # Errors
-/// If that fails.
 pub fn to_disk(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() {
         file.sync_all()

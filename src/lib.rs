@@ -81,6 +81,8 @@
 //! * [`host::now`] is the only clock. It follows the simulated clock of a [`host::Reactor`], with
 //!   which a run on the model takes seconds.
 //! * A violation always names the entries that prove it.
+//! * Nothing is public but [`main`] and [`testing`], the names that tests, benchmarks and fuzz
+//!   targets use.
 //!
 //! # Where to start reading
 //!
@@ -103,39 +105,42 @@
 //! An option is one field of a struct in the module that uses it, such as [`run::RunOptions`],
 //! [`drive::DriveOptions`] or [`plan::Selection`]; its doc comment is its help.
 
-pub mod case;
-pub mod catalogue;
-pub mod checks;
-pub mod cli;
-pub mod cri;
-pub mod doctor;
-pub mod drive;
-pub mod escape;
-pub mod explore;
-pub mod files;
-pub mod gate;
-pub mod history;
-pub mod host;
-pub mod limits;
-pub mod listener;
-pub mod matrix;
-pub mod measure;
-pub mod metrics;
-pub mod model;
-pub mod oracle;
-pub mod outcome;
-pub mod plan;
-pub mod pleg;
-pub mod queue;
-pub mod recorder;
-pub mod report;
-pub mod run;
-pub mod statistics;
-pub mod terminal;
-pub mod verdicts;
-pub mod watch;
-pub mod workload;
-pub mod yaml;
+mod case;
+mod catalogue;
+mod checks;
+mod cli;
+mod cri;
+mod doctor;
+mod drive;
+mod escape;
+mod explore;
+mod files;
+mod gate;
+mod history;
+mod host;
+mod limits;
+mod listener;
+mod matrix;
+mod measure;
+mod metrics;
+mod model;
+mod oracle;
+mod outcome;
+mod plan;
+mod pleg;
+mod queue;
+mod recorder;
+mod report;
+mod run;
+mod statistics;
+mod terminal;
+#[doc(hidden)]
+pub mod testing;
+mod verdicts;
+mod watch;
+mod workload;
+mod yaml;
 
-/// Version and commit of this suite.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GIT_COMMIT"), ")");
+pub use cli::main;
+
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GIT_COMMIT"), ")");

@@ -32,12 +32,6 @@ pub(crate) struct Server {
 
 impl Server {
     /// Serves at an address; port 0 selects a free port.
-    ///
-    /// # Errors
-    /// If the address cannot be bound.
-    ///
-    /// # Panics
-    /// Outside a Tokio runtime.
     pub(crate) async fn serve(address: SocketAddr, router: Router) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
@@ -52,7 +46,6 @@ impl Server {
         })
     }
 
-    /// The address at which it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

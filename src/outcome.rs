@@ -27,7 +27,7 @@ pub use measured::{Capabilities, Largest, Latency, Limit, Times, Worst};
 pub use mismatch::Mismatch;
 pub use signature::Signature;
 pub use spread::Spread;
-pub use standing::{Conformance, Musts, Shoulds, Standing};
+pub use standing::{Conformance, Standing};
 
 /// The one word on a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Pass,
         Self::Fail,
@@ -62,7 +61,6 @@ impl Verdict {
     ];
 
     /// The word for it in reports that machines read.
-    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -95,7 +93,6 @@ impl fmt::Display for Verdict {
 pub struct Violation {
     /// The rule's id: an invariant such as `INV-02`, or the case's own id.
     pub rule: String,
-    /// How binding it is.
     pub level: Level,
     /// The claim, as a sentence.
     pub sentence: String,
@@ -108,14 +105,10 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// The expected state, in words.
-    #[must_use]
     pub fn expected(&self) -> String {
         self.mismatch.expected()
     }
 
-    /// What was, in words.
-    #[must_use]
     pub fn actual(&self) -> String {
         self.mismatch.actual()
     }
@@ -160,13 +153,11 @@ pub struct Outcome {
     pub title: Arc<str>,
     /// The harm if the claim does not hold; empty for an invariant, whose sources describe it.
     pub why: Arc<str>,
-    /// Where the requirement comes from.
     pub sources: Arc<[String]>,
     /// The ids of the requirements that it checks, such as `R9`.
     pub requirements: Arc<[String]>,
     /// How binding the claim is, for whom.
     pub levels: Levels,
-    /// The word on it.
     pub verdict: Verdict,
     /// Of a known failure: whether all that was found is listed as a race, which may not show in
     /// another run.
@@ -190,15 +181,12 @@ pub struct Outcome {
     pub leftovers: Vec<String>,
     /// The slice of the history that the evidence points into, in order.
     pub evidence: Vec<Arc<Entry>>,
-    /// When it began.
     pub began: HostInstant,
-    /// How long it took.
     pub duration: Duration,
 }
 
 impl Outcome {
     /// The name by which people and reports know it: `order::four-events-in-order#2`.
-    #[must_use]
     pub fn label(&self) -> String {
         match self.repetition {
             Some(repetition) => format!("{}#{repetition}", self.name),
@@ -207,7 +195,6 @@ impl Outcome {
     }
 
     /// What its name begins with: `order` of `order::four-events-in-order`.
-    #[must_use]
     pub fn area(&self) -> &str {
         self.name
             .split_once("::")
@@ -231,14 +218,12 @@ impl Outcome {
     }
 
     /// Whether it is an invariant, which judges all of the run, and not a case.
-    #[must_use]
     pub fn is_invariant(&self) -> bool {
         is_invariant(&self.id)
     }
 }
 
 /// Whether this is the id of an invariant, and not of a case.
-#[must_use]
 pub fn is_invariant(id: &str) -> bool {
     id.starts_with("INV-")
 }
@@ -262,14 +247,10 @@ pub struct WatchTotals {
     pub held_up: Duration,
 }
 
-/// The whole report of a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// Which run, suite, endpoint and runtime.
     pub info: RunInfo,
-    /// When it began.
     pub began: HostInstant,
-    /// How long it took.
     pub duration: Duration,
     /// The image that containers ran.
     pub image: String,
@@ -301,8 +282,6 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// How many outcomes have this verdict.
-    #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.outcomes
             .iter()

@@ -58,7 +58,6 @@ pub struct Selection {
 pub enum ProfileChoice {
     /// A single profile.
     One(Profile),
-    /// All profiles.
     All,
 }
 
@@ -87,13 +86,10 @@ impl ValueEnum for ProfileChoice {
 /// excludes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Facts<'a> {
-    /// Its id.
     pub id: &'a str,
-    /// Its name in lists.
     pub name: &'a str,
     /// The ids of the requirements that it checks.
     pub requirements: Vec<&'a str>,
-    /// Its tags.
     pub tags: &'a [String],
     /// The smallest tier that includes it.
     pub tier: Option<Tier>,
@@ -104,7 +100,6 @@ pub struct Facts<'a> {
 /// One planned execution of a case.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The case.
     pub case: Arc<Case>,
     /// The number of the repetition, from 1; absent unless cases are repeated.
     pub repetition: Option<u32>,
@@ -112,7 +107,6 @@ pub struct Planned {
 
 impl Selection {
     /// Whether a case is selected.
-    #[must_use]
     pub fn selects(&self, facts: &Facts<'_>) -> bool {
         let mut filters = self.filters.iter().filter(|text| !names_an_invariant(text));
         let wanted =
@@ -129,7 +123,6 @@ impl Selection {
     }
 
     /// Whether a case or an invariant is excluded by `--skip` or by the selected profiles.
-    #[must_use]
     pub fn excludes(&self, facts: &Facts<'_>) -> bool {
         let concerns_none = facts
             .levels
@@ -138,7 +131,6 @@ impl Selection {
     }
 
     /// Whether an invariant is selected: all are, unless filters name some.
-    #[must_use]
     pub fn selects_invariant(&self, invariant: &Facts<'_>) -> bool {
         let mut filters = self.filters.iter().filter(|text| names_an_invariant(text));
         let wanted = !self.names_invariants()
@@ -147,25 +139,21 @@ impl Selection {
     }
 
     /// Whether no filter names cases: there is none, or all name invariants.
-    #[must_use]
     pub fn names_no_case(&self) -> bool {
         self.filters.iter().all(|filter| names_an_invariant(filter))
     }
 
     /// Whether a filter names invariants.
-    #[must_use]
     pub fn names_invariants(&self) -> bool {
         self.filters.iter().any(|filter| names_an_invariant(filter))
     }
 
     /// Whether only part of the tier's cases are selected.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         !self.filters.is_empty() || !self.skip.is_empty() || self.only.is_some()
     }
 
     /// The selected profiles: all, unless some are named.
-    #[must_use]
     pub fn judged(&self) -> Vec<Profile> {
         let chosen = |profile: &Profile| {
             let mut choices = self.profiles.iter();
@@ -181,7 +169,6 @@ impl Selection {
     /// The selected cases with their repetitions, in the order in which they start: first those
     /// that may run in parallel, then exclusive ones, then those that restart the runtime, and last
     /// those that set the host's clock, since later timestamps could still be wrong.
-    #[must_use]
     pub fn plan(&self, cases: Vec<Case>, repeat: u32) -> Vec<Planned> {
         let mut wanted: Vec<Arc<Case>> = cases
             .into_iter()
@@ -209,7 +196,6 @@ impl Selection {
 
 impl<'a> Facts<'a> {
     /// The properties of a case.
-    #[must_use]
     pub fn from_case(case: &'a Case) -> Self {
         Self {
             id: &case.id,
@@ -230,7 +216,6 @@ impl<'a> Facts<'a> {
     /// Whether a filter matches: `tag:WORD` a tag, `req:ID` a requirement, a glob with `*` or `?`
     /// the whole id or name, and anything else a part of them or, if `exact`, the whole. Case is
     /// ignored.
-    #[must_use]
     pub fn matches_filter(&self, filter: &str, exact: bool) -> bool {
         let lower = str::to_ascii_lowercase;
         let (id, name, filter) = (&lower(self.id), &lower(self.name), &lower(filter));
@@ -252,14 +237,12 @@ impl<'a> Facts<'a> {
 }
 
 /// Whether a filter names invariants, and so selects no cases.
-#[must_use]
 pub fn names_an_invariant(filter: &str) -> bool {
     let filter = filter.to_ascii_lowercase();
     filter.starts_with("inv-") || filter == "inv" || filter.starts_with("invariant")
 }
 
 /// The label of a case, which filters match: `ORD-01 order::created-started-stopped-deleted`.
-#[must_use]
 pub fn label(id: &str, name: &str) -> String {
     format!("{id} {name}")
 }

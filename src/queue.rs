@@ -43,7 +43,6 @@ struct State {
 
 impl Queue {
     /// Starts the thread.
-    #[must_use]
     pub fn begin(out: impl Write + Send + 'static) -> Self {
         let shared = Arc::<Shared>::default();
         let own = shared.clone();
@@ -55,9 +54,6 @@ impl Queue {
     }
 
     /// Adds bytes: any number to an empty queue, as the text of a command that prints once.
-    ///
-    /// # Errors
-    /// If an earlier write failed, or others wait and would be too many with these.
     pub fn push(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.0.state();
         state.check()?;
@@ -73,9 +69,6 @@ impl Queue {
     }
 
     /// Waits for a moment until all is written, unless the output is stalled.
-    ///
-    /// # Errors
-    /// If a write failed.
     pub fn settle(&self) -> io::Result<()> {
         let mut state = self.0.state();
         state.check()?;
@@ -94,9 +87,6 @@ impl Queue {
 
     /// Waits until all is written, for at most `patience` without progress, and for a moment only
     /// after an interrupt.
-    ///
-    /// # Errors
-    /// If a write failed, or the patience ended.
     pub fn drain(&self, patience: Duration) -> io::Result<()> {
         let mut state = self.0.state();
         let (mut idle, mut written) = (Duration::ZERO, state.written);

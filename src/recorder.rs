@@ -96,13 +96,11 @@ impl Default for Recorder {
 
 impl Recorder {
     /// A recorder with an empty history.
-    #[must_use]
     pub fn new() -> Self {
         Self::bounded(limits::HISTORY_ENTRIES, limits::HISTORY_BYTES)
     }
 
     /// A recorder that keeps no more than this for the slowest reader.
-    #[must_use]
     pub fn bounded(entries: usize, bytes: usize) -> Self {
         let window = Window {
             limits: Limits { entries, bytes },
@@ -135,7 +133,6 @@ impl Recorder {
     }
 
     /// A reader of the entries that are recorded from now on.
-    #[must_use]
     pub fn reader(&self) -> Reader {
         let length = self.shared.length.subscribe();
         let mut window = self.shared.window();
@@ -151,21 +148,16 @@ impl Recorder {
     }
 
     /// A notifier of the entries that are recorded from now on.
-    #[must_use]
     pub fn changes(&self) -> Changes {
         Changes {
             length: self.shared.length.subscribe(),
         }
     }
 
-    /// A number for a call.
-    #[must_use]
     pub fn next_call(&self) -> CallId {
         CallId(self.shared.calls.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A number for a subscription.
-    #[must_use]
     pub fn next_subscription(&self) -> SubscriptionId {
         SubscriptionId(self.shared.subscriptions.fetch_add(1, Ordering::Relaxed))
     }
@@ -224,10 +216,8 @@ impl Window {
 }
 
 impl Reader {
-    /// Takes what was recorded since the last call.
-    ///
-    /// # Errors
-    /// If this reader fell behind so far that entries were dropped.
+    /// Takes what was recorded since the last call. Fails if this reader fell behind so far that
+    /// entries were dropped.
     pub fn drain(&mut self) -> Result<Vec<Arc<Entry>>, Overrun> {
         self.length.mark_unchanged();
         let mut window = self.shared.window();
@@ -277,7 +267,6 @@ pub struct HistoryFile {
 
 impl HistoryFile {
     /// Writes to a file what is recorded from now on.
-    #[must_use]
     pub fn begin(recorder: &Recorder, file: Output) -> Self {
         let (finish, finished) = tokio::sync::oneshot::channel();
         let task = write_entries(
@@ -290,10 +279,8 @@ impl HistoryFile {
         Self { task, finish }
     }
 
-    /// Writes the rest and closes the file.
-    ///
-    /// # Errors
-    /// If any write failed, or the writer fell behind the limits.
+    /// Writes the rest and closes the file. Fails if any write failed, or the writer fell behind
+    /// the limits.
     pub async fn finish(self) -> io::Result<()> {
         let _ = self.finish.send(());
         self.task.await.map_err(io::Error::other)?

@@ -5,7 +5,6 @@
 
 /// How probable it is that of so many tries, each of which comes out with a probability, at least
 /// some do: the upper tail of the binomial distribution.
-#[must_use]
 pub fn at_least(some: usize, tries: usize, probability: f64) -> f64 {
     let odds = (probability / (1.0 - probability)).ln();
     // The logarithm of the probability that just `count` do; it may be too small for a number.
@@ -20,7 +19,6 @@ pub fn at_least(some: usize, tries: usize, probability: f64) -> f64 {
 
 /// The highest rate that is compatible with so many failures: the upper end of the one-sided
 /// interval of Clopper and Pearson. With none of `tries` it is some 3 / `tries` at 95%.
-#[must_use]
 pub fn highest_rate(failed: usize, tries: usize, confidence: f64) -> f64 {
     /// Halves an interval until it is shorter than a `f64` tells.
     const STEPS: usize = 60;
@@ -55,13 +53,11 @@ pub struct Series {
 impl Series {
     /// How probable at least as many failures in the second series are if both have the same rate:
     /// Fisher's exact test, one-sided.
-    #[must_use]
     pub fn p_value(&self) -> f64 {
         self.tail(self.after.0)
     }
 
     /// The least p-value that the series can have with as many failures in all.
-    #[must_use]
     pub fn least_p_value(&self) -> f64 {
         let failed = self.before.0 + self.after.0;
         self.tail(failed.min(self.after.1))
@@ -100,7 +96,6 @@ impl Series {
 /// How probable at least as many failures in all second series together are if each has the rate of
 /// its first: the exact test of Mantel and Haenszel, one-sided. It takes no offence at series that
 /// are repeated more often than others.
-#[must_use]
 pub fn p_value_of_all(series: &[Series]) -> f64 {
     let (mut fewest, mut all) = (0, vec![1.0]);
     for one in series {
@@ -135,7 +130,6 @@ fn possible(fewest: usize, mut probabilities: Vec<f64>) -> (usize, Vec<f64>) {
 }
 
 /// Whether a p-value is at most as high as a level, but for how sums are rounded.
-#[must_use]
 pub fn is_significant(p_value: f64, level: f64) -> bool {
     p_value <= level * (1.0 + 1e-9)
 }
@@ -144,7 +138,6 @@ pub fn is_significant(p_value: f64, level: f64) -> bool {
 /// at most `alpha` of all comparisons find anything where nothing has changed: Bonferroni's
 /// correction as Tarone has it, which does not count series that have too few failures to be found
 /// at all.
-#[must_use]
 pub fn corrected(alpha: f64, series: &[Series]) -> f64 {
     let least: Vec<f64> = series.iter().map(Series::least_p_value).collect();
     let testable = |level: f64| 1 + least.iter().filter(|p| is_significant(**p, level)).count();

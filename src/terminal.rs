@@ -21,7 +21,6 @@ use crate::escape::{printable, printable_lines, printable_styled};
 use crate::host;
 use crate::queue::Queue;
 
-/// The status of this process.
 static STATUS: LazyLock<Status> = LazyLock::new(Status::new);
 
 static OUT: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stdout()));
@@ -30,26 +29,18 @@ static ERRORS: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stderr()));
 /// How often a second the status may be drawn at most: each change of one of its lines draws it.
 const DRAWINGS: u8 = 200;
 
-/// Standard output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Output;
 
-/// Standard error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors;
 
 /// Prints a text, whose lines end with a line break.
-///
-/// # Errors
-/// If standard output cannot be written to.
 pub fn print(text: &str) -> io::Result<()> {
     print_now(&printable_lines(text))
 }
 
 /// Prints a text with colours, which are removed if they are not wanted.
-///
-/// # Errors
-/// If standard output cannot be written to.
 pub fn print_styled(text: &str) -> io::Result<()> {
     let choice = AutoStream::choice(&io::stdout());
     print_now(&coloured(&printable_styled(text), choice))
@@ -94,13 +85,11 @@ fn coloured(text: &str, choice: ColorChoice) -> String {
 }
 
 /// Whether colours are wanted on standard error.
-#[must_use]
 pub fn errors_have_colours() -> bool {
     AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
 
 /// Whether a status can be shown: whether standard error is a terminal that can clear a line.
-#[must_use]
 pub fn has_status() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
     io::stderr().is_terminal() && !is_dumb
@@ -108,7 +97,6 @@ pub fn has_status() -> bool {
 
 /// The columns and rows that a status may have: half of the terminal, so that there is room for
 /// what is printed. None if a status cannot be shown, or nothing is printed to a terminal.
-#[must_use]
 pub fn status_size() -> Option<(usize, usize)> {
     let (columns, rows) = error_size();
     let shown = has_status() && io::stdout().is_terminal();
@@ -122,13 +110,11 @@ pub fn show_status(lines: &[String]) {
 }
 
 /// Whether standard output is still open for reading.
-#[must_use]
 pub fn is_read() -> bool {
     host::is_read(&io::stdout())
 }
 
 /// The width of standard output, if it is a terminal.
-#[must_use]
 pub fn columns() -> Option<usize> {
     let out = io::stdout();
     if !out.is_terminal() {

@@ -10,17 +10,11 @@ use serde_yaml::{Deserializer, Error};
 use crate::limits::YAML_COLLECTIONS as COLLECTIONS;
 
 /// Reads a text of one document.
-///
-/// # Errors
-/// If it is malformed, or nested too deeply.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     T::deserialize(parser(text)?)
 }
 
 /// The parser of a text.
-///
-/// # Errors
-/// If it may be nested too deeply.
 pub fn parser(text: &str) -> Result<Deserializer<'_>, Error> {
     let collections = text.matches(['[', '{']).count();
     let directives = text.lines().filter(|line| line.starts_with('%')).count();

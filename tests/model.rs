@@ -1,11 +1,11 @@
 //! Runs every case on the conformant model runtime, each as a separate test: neither the case nor
 //! an invariant may fail.
 
-use cri_event_conformance::case::{Case, Need, load};
-use cri_event_conformance::outcome::Verdict;
-use cri_event_conformance::plan::label;
-use cri_event_conformance::report;
-use cri_event_conformance::run::{Rehearsal, rehearse};
+use cri_event_conformance::testing::case::{Case, Need, load};
+use cri_event_conformance::testing::outcome::Verdict;
+use cri_event_conformance::testing::plan::label;
+use cri_event_conformance::testing::report;
+use cri_event_conformance::testing::run::{Rehearsal, rehearse};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> std::process::ExitCode {

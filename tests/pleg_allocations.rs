@@ -4,8 +4,8 @@
 mod world;
 
 use allocation_counter::{AllocationInfo, measure};
-use cri_event_conformance::history::EventKind;
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::history::EventKind;
+use cri_event_conformance::testing::pleg::{
     Features, ListedItem, Moment, PodIdentity, PodList, State, receive,
 };
 use world::{Node, World, flipped};

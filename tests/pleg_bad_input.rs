@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
     SandboxReport, SandboxState, SandboxStatus, Shared,
 };
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::pleg::{
     Features, Generic, Health, Hint, InspectError, Inspection, Kubelet, KubeletPanic,
     LifecycleKind, ListedItem, Moment, POD_UID_LABEL, PodIdentity, PodList, Receipt, SharedId,
     SharedUid, State, StatusFault, Statuses, list_pods, pod_status, receive, relist_hint,

@@ -13,9 +13,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use cri_event_conformance::history::HostInstant;
-use cri_event_conformance::host;
-use cri_event_conformance::workload::{PROGRAM, Workload};
+use cri_event_conformance::testing::history::HostInstant;
+use cri_event_conformance::testing::host;
+use cri_event_conformance::testing::workload::{PROGRAM, Workload};
 use rustix::process::{Pid, Signal, kill_process};
 
 const NOW: Duration = Duration::ZERO;

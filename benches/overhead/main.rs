@@ -25,14 +25,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use cri_event_conformance::cli::Cli;
-use cri_event_conformance::cri::Client;
-use cri_event_conformance::drive::{self, RecordingClient};
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::cli::Cli;
+use cri_event_conformance::testing::cri::Client;
+use cri_event_conformance::testing::drive::{self, RecordingClient};
+use cri_event_conformance::testing::history::{
     CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
 };
-use cri_event_conformance::host::{self, LogDirectory};
-use cri_event_conformance::run::{self, Endpoints, RunError, RunOptions, Target};
+use cri_event_conformance::testing::host::{self, LogDirectory};
+use cri_event_conformance::testing::run::{self, Endpoints, RunError, RunOptions, Target};
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cri_event_conformance::history::{Body, CallId, CaseRun, Entry, Reply, Request};
+use cri_event_conformance::testing::history::{Body, CallId, CaseRun, Entry, Reply, Request};
 
 /// The calls of one case, in the order in which they began.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use clap::Parser;
-use cri_event_conformance::host;
+use cri_event_conformance::testing::host;
 
 /// What Cargo itself passes to a benchmark.
 const OF_CARGO: &str = "--bench";

@@ -12,8 +12,8 @@ mod world;
 use std::hint::black_box;
 use std::time::Duration;
 
-use cri_event_conformance::history::EventKind;
-use cri_event_conformance::pleg::{Features, receive};
+use cri_event_conformance::testing::history::EventKind;
+use cri_event_conformance::testing::pleg::{Features, receive};
 use criterion::{BenchmarkId, Criterion, criterion_group};
 use world::{Node, World, flipped};
 

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
     SandboxReport, SandboxState, SandboxStatus, Shared, Text,
 };
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::pleg::{
     Features, Generic, Kubelet, ListedItem, Moment, PodIdentity, PodList, PodStatus, State,
     StatusFault, Statuses, list_pods, pod_status,
 };

@@ -8,13 +8,13 @@ use std::io::Write;
 use std::path::Path;
 use std::{fs, mem};
 
-use cri_event_conformance::case::load;
-use cri_event_conformance::history::codec::FrameWriter;
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::case::load;
+use cri_event_conformance::testing::history::codec::FrameWriter;
+use cri_event_conformance::testing::history::{
     Body, CallId, CaseRun, Entry, HostInstant, PlannedCase, PlannedExecution, Reply, Request,
     RunEnd, RunInfo, RunPlan, Seq, codec,
 };
-use cri_event_conformance::oracle::INVARIANTS;
+use cri_event_conformance::testing::oracle::INVARIANTS;
 
 /// Cases under way at once.
 const AT_ONCE: usize = 8;
@@ -156,7 +156,7 @@ fn renumber(body: &mut Body, run: CaseRun, calls: u64) {
 fn templates() -> Vec<Template> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/histories/containerd-2.1");
     let cases = load::embedded().unwrap();
-    let of = |case: &cri_event_conformance::case::Case| {
+    let of = |case: &cri_event_conformance::testing::case::Case| {
         let bytes = fs::read(folder.join(format!("{}.binpb", case.id))).ok()?;
         Some(Template::of(&case.name, codec::decode_file(&bytes).entries))
     };

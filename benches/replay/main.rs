@@ -43,11 +43,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri_event_conformance::history::Entry;
-use cri_event_conformance::history::codec::StreamDecoder;
-use cri_event_conformance::host;
-use cri_event_conformance::outcome::{Outcome, RunReport, Verdict};
-use cri_event_conformance::verdicts::{Scope, Verdicts};
+use cri_event_conformance::testing::history::Entry;
+use cri_event_conformance::testing::history::codec::StreamDecoder;
+use cri_event_conformance::testing::host;
+use cri_event_conformance::testing::outcome::{Outcome, RunReport, Verdict};
+use cri_event_conformance::testing::verdicts::{Scope, Verdicts};
 
 /// Without an argument, as under `cargo test --benches`.
 const FEW: usize = 10_000;

@@ -20,14 +20,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     Body, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
     ContainerStatus, Entry, Event, EventKind, HostInstant, Labels, PodUid, Reply, Request, RunInfo,
     RunPlan, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,
     Seq, SubscriptionId,
 };
-use cri_event_conformance::oracle::INVARIANTS;
-use cri_event_conformance::verdicts::{Scope, Verdicts};
+use cri_event_conformance::testing::oracle::INVARIANTS;
+use cri_event_conformance::testing::verdicts::{Scope, Verdicts};
 
 /// Pods that never change.
 const IDLE: u64 = 110;

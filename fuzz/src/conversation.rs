@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use cri_event_conformance::case::Case;
-use cri_event_conformance::cri::{Client, Endpoint, Subscription};
-use cri_event_conformance::drive::RecordingClient;
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::case::Case;
+use cri_event_conformance::testing::cri::{Client, Endpoint, Subscription};
+use cri_event_conformance::testing::drive::RecordingClient;
+use cri_event_conformance::testing::history::{
     Body, CaseRun, ContainerId, ContainerSpec, Entry, HostFact, Labels, PodUid, Reply, Request,
     RunInfo, SandboxId, SandboxSpec, StepsEnd, SubscriptionId,
 };
-use cri_event_conformance::recorder::Reader;
+use cri_event_conformance::testing::recorder::Reader;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use cri_event_conformance::case::{Case, load};
-use cri_event_conformance::checks::{self, Undecided};
-use cri_event_conformance::history::{CaseHistory, CaseRun, Entry, HostInstant, RunInfo, codec};
-use cri_event_conformance::oracle::{self, Index, WholeRun};
-use cri_event_conformance::outcome::{
+use cri_event_conformance::testing::case::{Case, load};
+use cri_event_conformance::testing::checks::{self, Undecided};
+use cri_event_conformance::testing::history::{
+    CaseHistory, CaseRun, Entry, HostInstant, RunInfo, codec,
+};
+use cri_event_conformance::testing::oracle::{self, Index, WholeRun};
+use cri_event_conformance::testing::outcome::{
     Capabilities, Levels, Outcome, RunReport, Verdict, Violation,
 };
-use cri_event_conformance::report::{self, Evidence, Timeline, json, junit};
+use cri_event_conformance::testing::report::{self, Evidence, Timeline, json, junit};
 use serde::de::IgnoredAny;
 
 /// As many entries as a run keeps for one outcome.

@@ -3,10 +3,10 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     Body, ContainerListing, ContainerStatus, Entry, Reply, SandboxListing, SandboxReport,
 };
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::pleg::{
     Features, Generic, Kubelet, Moment, StatusFault, Statuses, list_pods, pod_status, receive,
     relist_hint,
 };

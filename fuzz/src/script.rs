@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use bytes::Bytes;
-use cri_event_conformance::case::Case;
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::case::Case;
+use cri_event_conformance::testing::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
     Labels, PodUid, Reply, Request, RunInfo, RuntimeNanos, SandboxId, SandboxListing,

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cri_event_conformance::cri::{Backend, Client, Endpoint, Listener, events, serve};
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::cri::{Backend, Client, Endpoint, Listener, events, serve};
+use cri_event_conformance::testing::history::{
     Body, CallFault, CallId, Entry, Event, HostInstant, Reply, Request, RunInfo, RuntimeVersion,
     Seq,
 };
-use cri_event_conformance::host::Reactor;
+use cri_event_conformance::testing::host::Reactor;
 
 use crate::conversation::Conversation;
 use crate::judging::assert_survives_encoding;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cri_event_conformance::case::{Diagnostics, parse};
-use cri_event_conformance::history::{Body, Entry, codec};
-use cri_event_conformance::pleg::Features;
+use cri_event_conformance::testing::case::{Diagnostics, parse};
+use cri_event_conformance::testing::history::{Body, Entry, codec};
+use cri_event_conformance::testing::pleg::Features;
 
 use crate::conversation::Conversation;
 use crate::judging::{self, assert_survives_encoding, judge_and_report};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, BufMut, Bytes};
-use cri_event_conformance::cri::InProcess;
+use cri_event_conformance::testing::cri::InProcess;
 use tokio::net::UnixListener;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_stream::Stream;

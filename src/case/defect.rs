@@ -39,7 +39,6 @@ pub struct Defect {
     pub also_shown_in: Vec<String>,
 }
 
-/// The file as it is written.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -101,11 +100,6 @@ impl Defect {
 }
 
 /// Reads the text of the file at `path`.
-///
-/// # Errors
-///
-/// All that is wrong with it, each with the name of the defect; but after an error of YAML, or of a
-/// type, that one alone.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Defect>, Vec<Diagnostic>> {
     let file: DefectsFile =
         yaml::read(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault)])?;

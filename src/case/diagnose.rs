@@ -21,17 +21,14 @@ const LONGEST_WORD: usize = 160;
 /// One problem of one case file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file, as it was named.
     pub file: PathBuf,
     /// Where in it; absent where the file as a whole is meant.
     pub position: Option<Position>,
-    /// What is wrong.
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
 }
 
-/// A place in a case file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line, from 1.
@@ -57,10 +54,6 @@ pub(super) struct Problem {
 
 impl Diagnostics {
     /// The problems as one error, unless there are none.
-    ///
-    /// # Errors
-    ///
-    /// All of them.
     pub fn from_found(found: Vec<Diagnostic>) -> Result<(), Self> {
         if found.is_empty() {
             Ok(())
@@ -82,7 +75,6 @@ impl Diagnostics {
     }
 
     /// The text for people, with colours if `styled`.
-    #[must_use]
     pub fn render(&self, styled: bool) -> String {
         let renderer = if styled {
             Renderer::styled()

@@ -64,7 +64,6 @@ pub(super) struct CaseFile {
 /// Where a case file lies, as far as it names the case: `<area>::<name>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
-    /// The folder's name.
     pub(super) area: &'a str,
     /// The file's name without `.yaml`.
     pub(super) name: &'a str,

@@ -31,43 +31,23 @@ const NO_CASES: [&str; 2] = [requirement::FILE, defect::FILE];
 pub enum LoadError {
     /// The path leads nowhere, or to what may not be read.
     #[error("read {}", path.display())]
-    Read {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// There is no case file there.
+    Read { path: PathBuf, source: io::Error },
     #[error("find a case: no `.yaml` file in {}", path.display())]
-    Empty {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The file lists requirements or defects.
+    Empty { path: PathBuf },
     #[error(
         "read {} as a case: it is a list that goes with cases; name a case file or the folder",
         path.display()
     )]
-    NoCase {
-        /// The file.
-        path: PathBuf,
-    },
+    NoCase { path: PathBuf },
     /// There are more files than cases can be.
     #[error("find the cases: more files than cases can be in {}", path.display())]
-    TooMany {
-        /// The folder.
-        path: PathBuf,
-    },
+    TooMany { path: PathBuf },
     /// Some files are no cases.
     #[error(transparent)]
     Invalid(#[from] Diagnostics),
 }
 
 /// The cases of this repository, as they were when the program was built, ordered by id.
-///
-/// # Errors
-///
-/// If one of them is invalid, which this crate's own tests rule out.
 pub fn embedded() -> Result<Vec<Case>, Diagnostics> {
     let mut reader = Reader::default();
     for (path, text) in EMBEDDED {
@@ -77,10 +57,6 @@ pub fn embedded() -> Result<Vec<Case>, Diagnostics> {
 }
 
 /// The case in a file, or the cases in a folder and those below it, ordered by id.
-///
-/// # Errors
-///
-/// If there are none, or not all of them are right.
 pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
     let mut walk = Walk::default();
     let root = files::stat(path).map_err(|source| LoadError::Read {
@@ -114,10 +90,6 @@ pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
 
 /// The requirements of a folder of cases, or the built-in ones: of this repository, as they were
 /// when the program was built.
-///
-/// # Errors
-///
-/// If the folder has some, and they are not right.
 pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostics> {
     let own = cases.map(|folder| folder.join(requirement::FILE));
     let read = match own.filter(|path| path.exists()) {
@@ -132,10 +104,6 @@ pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostic
 
 /// The defects that the suite must notice, as they were when the program was built. Their hooks are
 /// built in, so a folder of cases has none of its own.
-///
-/// # Errors
-///
-/// If one of them is invalid, which this crate's own tests rule out.
 pub fn defects() -> Result<Vec<Defect>, Diagnostics> {
     let path = Path::new("cases").join(defect::FILE);
     defect::parse(&path, DEFECTS).map_err(Diagnostics::of)

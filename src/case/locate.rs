@@ -11,7 +11,6 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 /// One step of the way from the top of a file to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
-    /// The value of this key.
     Key(&'static str),
     /// The list's element of this number, from 0.
     Index(usize),
@@ -22,7 +21,6 @@ pub(super) enum Segment {
 pub(super) enum Part {
     /// The value at the path's end.
     Value,
-    /// The key whose value that is.
     Key,
 }
 

@@ -33,7 +33,7 @@ use crate::checks::{CallEdge, Claim, Expectation, Situation, duration, kind_word
 use crate::outcome::Levels;
 
 pub use defect::Defect;
-pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
+pub use diagnose::{Diagnostics, did_you_mean};
 pub use parse::parse;
 pub use requirement::Requirement;
 pub use schema::schema;
@@ -51,11 +51,9 @@ pub struct Case {
     pub name: String,
     /// The catalogue's id, such as `ORD-01`. Never reused.
     pub id: String,
-    /// The claim, as one sentence.
     pub title: String,
     /// Why it matters to a consumer of events.
     pub why: String,
-    /// Where the requirement comes from.
     pub sources: Vec<String>,
     /// The ids of the requirements that it checks, such as `R9`.
     pub requirements: Vec<String>,
@@ -63,7 +61,6 @@ pub struct Case {
     pub tier: Tier,
     /// Words to select it by.
     pub tags: Vec<String>,
-    /// How binding it is, for whom.
     pub levels: Levels,
     /// What the case needs beyond the socket.
     pub needs: Vec<Need>,
@@ -73,24 +70,20 @@ pub struct Case {
     pub silent: bool,
     /// The situation without which the case proves nothing.
     pub provokes: Option<Situation>,
-    /// What to do.
     pub steps: Vec<Step>,
     /// What must then be seen.
     pub expect: Vec<Expectation>,
-    /// The file's text.
     #[serde(skip)]
     pub definition: String,
 }
 
 impl Case {
     /// Whether it has a subscriber that does not read.
-    #[must_use]
     pub fn stalls_a_subscriber(&self) -> bool {
         steps::stall_a_subscriber(&self.steps)
     }
 
     /// What it claims, as far as its verdict depends on it.
-    #[must_use]
     pub fn claim(&self) -> Claim<'_> {
         Claim {
             id: &self.id,
@@ -102,13 +95,11 @@ impl Case {
     }
 
     /// Whether it stops the runtime.
-    #[must_use]
     pub fn restarts_runtime(&self) -> bool {
         self.needs.contains(&Need::RuntimeRestart)
     }
 
     /// Whether it sets the host's wall clock.
-    #[must_use]
     pub fn sets_clock(&self) -> bool {
         self.needs.contains(&Need::ClockSteps)
     }

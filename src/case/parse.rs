@@ -21,10 +21,6 @@ pub(super) struct Reading {
 
 /// Reads a case from the text of the file at `path`, whose last two parts name the case:
 /// `order/stopped-before-deleted.yaml` is `order::stopped-before-deleted`.
-///
-/// # Errors
-///
-/// All that is wrong with the case; but after an error of YAML, or of a type, that one alone.
 pub fn parse(path: &Path, text: &str) -> Result<Case, Vec<Diagnostic>> {
     read(path, Place::of(path), text).case
 }

@@ -14,7 +14,6 @@ use crate::yaml;
 /// The name of the file, which is no case.
 pub(super) const FILE: &str = "requirements.yaml";
 
-/// One requirement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -29,14 +28,12 @@ pub struct Requirement {
     pub sources: Vec<String>,
     /// What goes wrong for a consumer if a runtime does otherwise.
     pub breaks: String,
-    /// How binding it is, for whom.
     pub levels: Levels,
     /// Why nothing checks it yet, or not for every profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later: Option<String>,
 }
 
-/// The file as it is written.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -55,10 +52,6 @@ pub(super) fn is_id(id: &str) -> bool {
 }
 
 /// Reads the text of the file at `path`.
-///
-/// # Errors
-///
-/// All that is wrong with it; but after an error of YAML, or of a type, that one alone.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Requirement>, Vec<Diagnostic>> {
     let file: RequirementsFile =
         yaml::read(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault)])?;

@@ -8,7 +8,6 @@ use super::file::CaseFile;
 
 /// The JSON Schema (2020-12) of a case file. It takes every case of the catalogue, and refuses
 /// files with unknown keys and words, wrong types, and keys that are missing.
-#[must_use]
 pub fn schema() -> Schema {
     let settings = SchemaSettings::draft2020_12();
     settings.into_generator().into_root_schema_for::<CaseFile>()

@@ -68,7 +68,7 @@ pub use list_with_filters::ListWithFiltersStep;
 pub use measure::MeasureStep;
 pub use on_event::OnEventStep;
 pub use outside_cri::OutsideCriStep;
-pub use parallel::{Branch, ParallelStep};
+pub use parallel::ParallelStep;
 pub use pause::PauseStep;
 pub use poll_during::PollDuringStep;
 pub use process_exited::ProcessExitedStep;
@@ -81,7 +81,7 @@ pub use restart_runtime::{RestartRuntimeStep, RuntimeEndSpec};
 pub use resubscribe::ResubscribeStep;
 pub use resume::ResumeStep;
 pub use sandbox::SandboxStep;
-pub use signal::{ProcessSignal, SignalStep};
+pub use signal::SignalStep;
 pub use start::StartStep;
 pub use stays_silent::StaysSilentStep;
 pub use step_clock::StepClockStep;
@@ -191,7 +191,6 @@ macro_rules! define_step {
 
         impl Step {
             /// The word that names the step in a case file.
-            #[must_use]
             pub fn word(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $word,)+
@@ -234,7 +233,6 @@ pub(super) trait StepRules {
         true
     }
 
-    /// The steps inside it.
     fn inner(&self) -> Vec<&[Step]> {
         Vec::new()
     }
@@ -268,7 +266,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::case::{Case, Diagnostic, parse};
+    use crate::case::diagnose::Diagnostic;
+    use crate::case::{Case, parse};
 
     /// A case with these keys and this one step more.
     fn case(keys: &str, step: &str) -> Result<Case, Vec<Diagnostic>> {

@@ -444,6 +444,6 @@ fn a_very_long_line_or_word_is_cut_around_what_is_wrong() {
     }
 }
 
-fn rendered(found: Vec<super::Diagnostic>) -> String {
+fn rendered(found: Vec<super::diagnose::Diagnostic>) -> String {
     Diagnostics::from_found(found).map_or_else(|found| found.render(true), |()| String::new())
 }

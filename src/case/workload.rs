@@ -136,7 +136,6 @@ pub enum StopSignal {
 
 impl StopSignal {
     /// Its number in Linux.
-    #[must_use]
     pub fn number(self) -> u8 {
         match self {
             Self::Hangup => 1,
@@ -212,7 +211,6 @@ pub struct AllocateInChildSpec {
 /// A number, or the current item of the `repeat` around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// This number.
     Given(u8),
     /// The item whose turn it is.
     Item,
@@ -221,7 +219,6 @@ pub enum Number {
 /// A span of time, or as many milliseconds as the current item of the `repeat` around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// So long.
     Given(Duration),
     /// The item whose turn it is, in milliseconds.
     Item,

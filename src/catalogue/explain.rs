@@ -20,9 +20,6 @@ pub struct UnknownId {
 impl Catalogue {
     /// Describes a case, an invariant, a requirement or a defect, found by its id or name, ignoring
     /// case.
-    ///
-    /// # Errors
-    /// If there is none, with a suggestion.
     pub fn explain(&self, id: &str) -> Result<String, UnknownId> {
         if let Some(sheet) = self.sheet(id) {
             return Ok(sheet.into_text());

@@ -13,9 +13,6 @@ use crate::oracle::INVARIANTS;
 use crate::outcome::{Level, Levels, Profile};
 use crate::verdicts::{Known, KnownFailure, builtin};
 
-pub use explain::UnknownId;
-pub use pages::Page;
-
 /// The requirements, cases, defects and known failures.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
@@ -28,9 +25,7 @@ pub struct Catalogue {
 /// A case or an invariant that checks requirements.
 #[derive(Clone, Debug)]
 pub struct Checker<'a> {
-    /// Its id.
     pub id: &'a str,
-    /// Its name in lists.
     pub name: &'a str,
     /// Its rule, as a sentence.
     pub title: &'a str,
@@ -42,7 +37,6 @@ pub struct Checker<'a> {
 
 impl Catalogue {
     /// A catalogue with the built-in known failures.
-    #[must_use]
     pub fn new(cases: Vec<Case>, requirements: Vec<Requirement>, defects: Vec<Defect>) -> Self {
         Self {
             cases,

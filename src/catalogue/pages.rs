@@ -14,7 +14,6 @@ use crate::report::{Markdown, Sheet};
 pub struct Page {
     /// Its name in the directory, such as `ORD-01.md`.
     pub file: String,
-    /// What it holds.
     pub text: String,
 }
 
@@ -23,7 +22,6 @@ type Entry = (String, String, Sheet);
 
 impl Catalogue {
     /// All pages, and last `SUMMARY.md`, the part of a book's summary that names them all.
-    #[must_use]
     pub fn pages(&self) -> Vec<Page> {
         let kinds = self.kinds();
         let entries = kinds.iter().flat_map(|(.., entries)| entries);

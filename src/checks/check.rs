@@ -9,9 +9,7 @@ use crate::outcome::{Kind, Level};
 /// A check that must hold once the steps are over, and how binding it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
-    /// How binding the check is.
     pub level: Level,
-    /// The check.
     pub check: Check,
 }
 
@@ -33,7 +31,6 @@ macro_rules! checks {
 
         impl Check {
             /// The word for it in a case.
-            #[must_use]
             pub fn word(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $word,)+
@@ -51,8 +48,6 @@ macro_rules! checks {
 pub(super) use checks;
 
 impl Check {
-    /// The kinds of its findings.
-    #[must_use]
     pub fn kinds(&self) -> Vec<Kind> {
         self.as_word().kinds()
     }

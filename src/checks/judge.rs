@@ -20,9 +20,7 @@ use crate::outcome::{Fact, Facts, Kind, Level, Mismatch, Violation};
 /// The parts of a case on which its verdict depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
-    /// The id of the case.
     pub id: &'a str,
-    /// The claim, as one sentence.
     pub title: &'a str,
     /// The checks, and how binding each is.
     pub expectations: &'a [Expectation],
@@ -56,7 +54,6 @@ pub enum Undecided {
 
 impl Claim<'_> {
     /// The kinds of findings of such a case.
-    #[must_use]
     pub fn kinds(&self) -> BTreeSet<Kind> {
         let of_checks = self.expectations.iter();
         let of_checks = of_checks.flat_map(|expectation| expectation.check.kinds());
@@ -71,7 +68,6 @@ const OF_WAITS: [Kind; 3] = [Kind::UnmetWait, Kind::RefutedWait, Kind::StreamEnd
 const OF_NAMES: Kind = Kind::NothingMade;
 
 /// Judges a case by its expectations.
-#[must_use]
 pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
     let history = index.history;
     let mut judgement = Judgement::default();
@@ -214,7 +210,6 @@ fn within(what: &str, bound: Duration) -> String {
 }
 
 /// What the first pending MUST of the case waits for, as a phrase: `STOPPED of c`.
-#[must_use]
 pub fn pending(claim: &Claim<'_>, index: &Index<'_>) -> Option<String> {
     claim
         .expectations

@@ -12,7 +12,6 @@ use crate::oracle::{Index, span};
 use crate::outcome::{Latency, Limit};
 
 /// Every time in a case for which there is a limit. `call_deadline` is the deadline of each call.
-#[must_use]
 pub fn latencies(
     claim: &Claim<'_>,
     index: &Index<'_>,

@@ -63,7 +63,7 @@ mod word;
 
 pub use call_edge::CallEdge;
 pub use check::Expectation;
-pub use judge::{Claim, Judgement, Undecided, judge, pending};
+pub use judge::{Claim, Undecided, judge, pending};
 pub use latencies::latencies;
 pub use scope::{Kind, Scope, Wanted};
 pub use situation::Situation;

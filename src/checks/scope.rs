@@ -3,24 +3,19 @@
 use super::call_edge::CallEdge;
 use crate::history::Holder;
 
-/// What a name stands for.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'a> {
-    /// A sandbox.
     Sandbox {
         /// The memory limit of the pod, if there is one.
         memory_mib: Option<u32>,
     },
-    /// A container.
     Container {
-        /// The name of its sandbox.
         sandbox: &'a str,
         /// Its memory limit, if there is one.
         memory_mib: Option<u32>,
         /// Whether its workload declares an exit code.
         declares_exit: bool,
     },
-    /// A subscription of the case.
     Subscription {
         /// Whether it has a connection of its own.
         own: bool,
@@ -30,21 +25,15 @@ pub enum Kind<'a> {
 /// The kinds of names that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// A sandbox.
     Sandbox,
-    /// A container.
     Container,
-    /// A sandbox or container.
     Either,
-    /// A subscription of the case.
     Subscription,
-    /// Any name.
     Any,
 }
 
 impl Kind<'_> {
     /// The noun for it in a sentence.
-    #[must_use]
     pub fn noun(self) -> &'static str {
         match self {
             Self::Sandbox { .. } => "sandbox",
@@ -56,7 +45,6 @@ impl Kind<'_> {
 
 impl Wanted {
     /// Whether a name of this kind is accepted.
-    #[must_use]
     pub fn admits(self, kind: Kind<'_>) -> bool {
         match kind {
             Kind::Sandbox { .. } => matches!(self, Self::Sandbox | Self::Either | Self::Any),
@@ -66,7 +54,6 @@ impl Wanted {
     }
 
     /// The noun for it in a sentence.
-    #[must_use]
     pub fn noun(self) -> &'static str {
         match self {
             Self::Sandbox => "sandbox",
@@ -78,7 +65,6 @@ impl Wanted {
     }
 
     /// How to bind such a name, for the help of a diagnostic.
-    #[must_use]
     pub fn way_to_bind(self, name: &str) -> String {
         match self {
             Self::Sandbox => format!("run it in an earlier step: `- sandbox: {{as: {name}}}`"),

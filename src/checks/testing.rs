@@ -10,7 +10,6 @@ use crate::oracle::Index;
 use crate::oracle::script::{history, render};
 use crate::outcome::{Level, Levels};
 
-/// A case with one check.
 pub(crate) fn case(level: Level, check: &str) -> Case {
     let yaml = serde_yaml::Deserializer::from_str(check);
     let check: Check = singleton_map_recursive::deserialize(yaml).expect("a check");

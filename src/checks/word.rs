@@ -49,7 +49,6 @@ pub(super) trait Word {
     /// Reports contradictions with the steps of the case, and checks that can never fail.
     fn validate(&self, scope: &mut dyn Scope<'_>);
 
-    /// The kinds of its findings.
     fn kinds(&self) -> Vec<Kind>;
 
     /// Assesses a sandbox or container of the name.

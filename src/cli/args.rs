@@ -50,7 +50,6 @@ pub struct Cli {
 
 impl Cli {
     /// Parses the arguments of this process. Exits if they are invalid or ask for help.
-    #[must_use]
     pub fn parse_args() -> Self {
         Self::parse_from_args(std::env::args_os()).unwrap_or_else(|fault| fault.exit())
     }
@@ -61,9 +60,6 @@ impl Cli {
     }
 
     /// Parses arguments, the first of which is the name of the program.
-    ///
-    /// # Errors
-    /// If they are invalid or ask for help.
     pub fn parse_from_args(
         args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
@@ -296,7 +292,6 @@ fn injected(name: &str) -> Result<Injected, String> {
     )
 }
 
-/// The defect of this name.
 fn defect(name: &str) -> Result<NamedFault, String> {
     if let Some(defect) = fault_named(name) {
         return Ok(defect);

@@ -241,9 +241,6 @@ fn relayed(cli: &Cli) -> Result<Option<Endpoints>, Fault> {
 
 impl Cli {
     /// The options of a run.
-    ///
-    /// # Errors
-    /// If the runtime cannot be determined.
     pub fn run_options(&self) -> Result<RunOptions, Fault> {
         Ok(RunOptions {
             target: target(self)?,

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use crate::files;
 use crate::yaml;
 
-/// The default path.
 const DEFAULT_PATH: &str = "/etc/crictl.yaml";
 /// The maximum size of the file.
 const LARGEST_BYTES: u64 = 64 << 10;
@@ -26,7 +25,6 @@ pub(super) struct Config {
     pub(super) image_endpoint: String,
     /// Seconds; 0 for the default.
     timeout: u64,
-    /// The file.
     #[serde(skip)]
     pub(super) path: PathBuf,
 }

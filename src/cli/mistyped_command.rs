@@ -29,8 +29,6 @@ const RUNS: &str = "use `run`";
 /// The minimum similarity to a command for a hint.
 const MIN_SIMILARITY: f64 = 0.9;
 
-/// # Errors
-/// If a filter matches no case and looks like a command.
 pub(super) fn refuse(filters: &[String], cases: &[Case]) -> Result<(), Fault> {
     for filter in filters {
         if let Some(hint) = hint(filter, cases) {

@@ -17,8 +17,35 @@ use crate::case::load::LoadError;
 use crate::doctor::DoctorError;
 use crate::measure::MeasureError;
 use crate::run::{Exit, RunError};
-use crate::terminal;
 use crate::watch::WatchError;
+use crate::{host, terminal};
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    // A run starts this program again for a subscriber that is a process of its own.
+    if let Some(socket) = host::connection_to_hold(std::env::args_os()) {
+        return match host::hold_connection(&socket) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    // RUST_LOG selects log messages of the suite itself; by default only warnings and errors.
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::builder()
+                .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
+                .from_env_lossy(),
+        )
+        .with_writer(|| terminal::Errors)
+        .with_ansi(terminal::errors_have_colours())
+        .init();
+    let exit = match execute(&Cli::parse_args()) {
+        Ok(exit) => exit.into(),
+        Err(fault) => fault.report(),
+    };
+    terminal::finish();
+    exit
+}
 
 /// The error of a command, with its exit code.
 #[derive(Debug)]
@@ -45,7 +72,6 @@ impl Fault {
     }
 
     /// Prints the error and returns its exit code.
-    #[must_use]
     pub fn report(&self) -> ExitCode {
         // A closed standard error does not change the exit code.
         let message = self.message.trim_end();
@@ -108,9 +134,6 @@ fn chain(fault: &dyn std::error::Error) -> String {
 }
 
 /// Executes the command line and returns the exit code.
-///
-/// # Errors
-/// If the command fails.
 pub fn execute(cli: &Cli) -> Result<Exit, Fault> {
     cli.choose_color();
     commands::execute(cli)

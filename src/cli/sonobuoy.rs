@@ -60,10 +60,8 @@ enum Instead {
     Watch(Box<WatchOptions>),
 }
 
-/// Runs cases or watches, hands the reports over, and waits for a signal.
-///
-/// # Errors
-/// If results cannot be handed over. A run that fails is no error: its reports say so.
+/// Runs cases or watches, hands the reports over, and waits for a signal. Fails if results cannot
+/// be handed over. A run that fails is no error: its reports say so.
 pub(super) fn execute(cli: &Cli, args: &SonobuoyArgs) -> Result<Exit, Fault> {
     let undecided =
         |fault: io::Error| Fault::new(Exit::Undecided, format!("error: start: {fault}"));
@@ -109,7 +107,6 @@ pub(super) fn execute(cli: &Cli, args: &SonobuoyArgs) -> Result<Exit, Fault> {
 
 /// The directory in which Sonobuoy waits for results.
 struct ResultsDirectory {
-    /// Its path for Sonobuoy.
     named: PathBuf,
     /// Its path for this process, whose root directory may be another one.
     path: PathBuf,

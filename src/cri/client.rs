@@ -32,9 +32,6 @@ pub struct Client {
 
 impl Client {
     /// Connects to a runtime and asks for its version; `deadline` is that of every later call.
-    ///
-    /// # Errors
-    /// If the runtime cannot be reached, or the endpoint is no CRI runtime.
     pub async fn connect(
         runtime: &Endpoint,
         images: &Endpoint,
@@ -62,9 +59,6 @@ impl Client {
     }
 
     /// Another client of the same runtime, with its own connection.
-    ///
-    /// # Errors
-    /// If the endpoint, which must be that of [`connect`](Self::connect), takes no more of them.
     pub async fn another(&self, runtime: &Endpoint) -> Result<Self, ConnectError> {
         Ok(Self {
             runtime: channel(runtime).await?,
@@ -72,14 +66,11 @@ impl Client {
         })
     }
 
-    /// What the runtime calls itself.
-    #[must_use]
     pub fn version(&self) -> &RuntimeVersion {
         &self.version
     }
 
     /// The deadline of calls that have none of their own.
-    #[must_use]
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
@@ -104,9 +95,6 @@ impl Client {
 
     /// The pid of a container's process as verbose `ContainerStatus` reports it, 0 if it does not;
     /// none of a container that does not run.
-    ///
-    /// # Errors
-    /// As [`call`](Self::call) does.
     pub async fn pid_if_running(&self, container: &ContainerId) -> Result<Option<u32>, CallFault> {
         let message = v1::ContainerStatusRequest {
             container_id: container.to_string(),
@@ -146,19 +134,14 @@ impl Client {
         self.runtime.clone()
     }
 
-    /// Makes a call and waits for its reply.
-    ///
-    /// # Errors
-    /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period and
-    /// a command's time-out are added to the deadline.
+    /// Makes a call and waits for its reply. Fails with the gRPC status that the runtime returned,
+    /// or `DEADLINE_EXCEEDED`. A stop's grace period and a command's time-out are added to the
+    /// deadline.
     pub async fn call(&self, request: &Request) -> Result<Reply, CallFault> {
         self.exchange(request, encode(request), None).await.result
     }
 
     /// Makes a call with its own deadline, which is sent to the runtime.
-    ///
-    /// # Errors
-    /// As [`call`](Self::call) does.
     pub async fn call_within(
         &self,
         request: &Request,
@@ -230,7 +213,6 @@ impl Client {
 }
 
 /// The CRI's message of a request, as [`Client::exchange`] sends it.
-#[must_use]
 pub fn encode(request: &Request) -> Bytes {
     messages::encode_request(request).into()
 }
@@ -238,7 +220,6 @@ pub fn encode(request: &Request) -> Bytes {
 /// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What it returned.
     pub result: Result<Reply, CallFault>,
     /// The response message, readable or not; empty if none arrived.
     pub message: Bytes,
@@ -265,7 +246,6 @@ impl From<CallFault> for Answer {
     }
 }
 
-/// The path of a request's method.
 fn path(request: &Request) -> PathAndQuery {
     let service = if messages::is_of_images(request) {
         IMAGE_SERVICE
@@ -322,7 +302,6 @@ async fn whole_list(
     Ok(whole.freeze())
 }
 
-/// Asks for a stream of messages.
 pub(super) async fn stream(
     connection: &Channel,
     path: PathAndQuery,

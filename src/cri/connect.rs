@@ -15,21 +15,14 @@ pub enum ConnectError {
     /// Its file is not a socket that we may use.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// Nobody listens on the socket.
     #[error("nobody listens on {endpoint}: {detail}; is the runtime running?")]
-    Refused {
-        /// The endpoint.
-        endpoint: Endpoint,
-        /// What the system said.
-        detail: String,
-    },
+    Refused { endpoint: Endpoint, detail: String },
     /// The server accepts connections and does not answer.
     #[error(
         "{endpoint} takes connections but did not answer `Version` within {deadline:?}; \
          is the runtime stuck, or is this another program's socket?"
     )]
     Silent {
-        /// The endpoint.
         endpoint: Endpoint,
         /// How long we waited.
         deadline: Duration,
@@ -40,9 +33,7 @@ pub enum ConnectError {
          if it is containerd, is its `cri` plugin disabled?"
     )]
     NotCri {
-        /// The endpoint.
         endpoint: Endpoint,
-        /// What it answered.
         fault: CallFault,
     },
     /// The runtime answered with an error, or something that is not gRPC did.
@@ -51,9 +42,7 @@ pub enum ConnectError {
          has the runtime just been started, or is this another program's socket?"
     )]
     Failed {
-        /// The endpoint.
         endpoint: Endpoint,
-        /// What it answered.
         fault: CallFault,
     },
 }

@@ -16,10 +16,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tonic::codegen::Service;
 use tonic::transport::Uri;
 
-/// The endpoint of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// The path of its socket.
     Socket(PathBuf),
     /// A server in this process, see [`Listener::in_process`](super::Listener::in_process).
     InProcess(InProcess),
@@ -35,19 +33,15 @@ pub struct InProcess {
 /// Why a text is no endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// Nothing at all.
     #[error("the endpoint is empty; write it as unix:///run/containerd/containerd.sock")]
     Empty,
-    /// Not an absolute path.
     #[error("`{0}` is not an absolute path; write it as unix:///run/containerd/containerd.sock")]
     NotAbsolute(String),
-    /// A scheme other than `unix`.
     #[error(
         "the scheme of `{0}` is not supported: a CRI runtime is reached through a unix socket, \
          such as unix:///run/containerd/containerd.sock"
     )]
     Scheme(String),
-    /// Longer than a socket's address can be.
     #[error("`{0}` is longer than the 107 bytes that a unix socket's path may have")]
     TooLong(String),
 }
@@ -55,23 +49,18 @@ pub enum EndpointError {
 /// Why the file of an endpoint cannot be connected to.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// It does not exist.
     #[error("there is no socket {0}; is the runtime running, and is this its endpoint?")]
     Missing(PathBuf),
-    /// It is no socket.
     #[error("{0} is a {1}, not a socket; give the runtime's socket itself")]
     NotASocket(PathBuf, &'static str),
-    /// Permission is denied.
     #[error("permission to use {0} is denied; run as root, or as a user of the socket's group")]
     Denied(PathBuf),
-    /// Anything else that the system said.
     #[error("cannot use {0}: {1}")]
     Other(PathBuf, #[source] io::Error),
 }
 
 impl Endpoint {
     /// The path of its socket; none for a server in this process.
-    #[must_use]
     pub fn socket(&self) -> Option<&Path> {
         match self {
             Self::Socket(path) => Some(path),
@@ -80,9 +69,6 @@ impl Endpoint {
     }
 
     /// Checks that the socket exists and may be connected to.
-    ///
-    /// # Errors
-    /// If it may not, with the reason.
     pub fn check(&self) -> Result<(), SocketError> {
         match self {
             Self::Socket(path) => check(path),

@@ -34,23 +34,19 @@ pub(super) enum Incoming {
 /// Why a listener cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Another server listens there.
     #[error("somebody already listens on {0}; choose another path, or stop that server first")]
     InUse(PathBuf),
-    /// Another file is there.
     #[error("{0} exists and is no socket; choose another path, or remove it yourself")]
     Exists(PathBuf),
     /// An endpoint within this process has a listener from its beginning.
     #[error("{0} is no socket; name a path, such as unix:///tmp/cri.sock")]
     NoSocket(Endpoint),
-    /// Anything else that the system said.
     #[error("listen on {0}: {1}")]
     System(PathBuf, #[source] io::Error),
 }
 
 impl Listener {
     /// An endpoint within this process, and its listener.
-    #[must_use]
     pub fn in_process(name: &str) -> (Endpoint, Self) {
         let (dial, calls) = unbounded_channel();
         let listener = Self {
@@ -61,9 +57,6 @@ impl Listener {
     }
 
     /// Listens on a socket that only this user may use. The socket of a dead server is replaced.
-    ///
-    /// # Errors
-    /// If something else is there, or the system refuses.
     pub async fn bind(endpoint: &Endpoint) -> Result<Self, ListenError> {
         let Endpoint::Socket(path) = endpoint else {
             return Err(ListenError::NoSocket(endpoint.clone()));
@@ -98,9 +91,6 @@ impl Listener {
     }
 
     /// The connections.
-    ///
-    /// # Panics
-    /// If they were taken before: a listener is served once.
     pub(super) fn incoming(&mut self) -> Incoming {
         self.incoming.take().expect("a listener is served once")
     }

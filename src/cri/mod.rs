@@ -17,10 +17,9 @@ mod oci;
 mod server;
 mod subscription;
 
-pub use client::{Answer, Client, encode};
+pub use client::{Client, encode};
 pub use connect::ConnectError;
-pub use endpoint::{Endpoint, EndpointError, InProcess, SocketError};
+pub use endpoint::{Endpoint, InProcess, SocketError};
 pub use listener::{ListenError, Listener};
-pub use oci::Beneath;
 pub use server::{Backend, ServerError, serve};
-pub use subscription::{Events, Over, Subscription, events};
+pub use subscription::{Over, Subscription, events};

@@ -48,9 +48,6 @@ pub trait Backend: Send + Sync + 'static {
 pub struct ServerError(#[from] tonic::transport::Error);
 
 /// Serves a backend to all who connect, until this is dropped.
-///
-/// # Errors
-/// If no more connections can be taken.
 pub async fn serve<B: Backend>(
     backend: Arc<B>,
     listener: &mut Listener,
@@ -178,7 +175,6 @@ impl<B: Backend> ServerStreamingService<Bytes> for List<B> {
     }
 }
 
-/// The event stream.
 struct Events<B>(Arc<B>);
 
 impl<B: Backend> ServerStreamingService<Bytes> for Events<B> {

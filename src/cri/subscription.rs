@@ -39,17 +39,13 @@ pub struct Subscription {
 /// The connection that a stream uses.
 #[derive(Clone, Copy, Debug)]
 pub enum Over<'a> {
-    /// One of its own.
     Own(&'a Endpoint),
-    /// The one on which this client calls.
     Calls(&'a Client),
 }
 
 impl Subscription {
-    /// Asks for the event stream on a connection of its own, and begins to record what comes.
-    ///
-    /// # Errors
-    /// If the runtime cannot be reached. That it refuses the stream shows as the stream's end.
+    /// Asks for the event stream on a connection of its own, and begins to record what comes. Fails
+    /// if the runtime cannot be reached. That it refuses the stream shows as the stream's end.
     pub async fn open(endpoint: &Endpoint, recorder: &Recorder) -> Result<Self, ConnectError> {
         let connection = Connection {
             channel: channel(endpoint).await?,
@@ -60,9 +56,6 @@ impl Subscription {
     }
 
     /// Asks for the event stream as an additional subscriber.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open) does.
     pub async fn observe(
         over: Over<'_>,
         recorder: &Recorder,
@@ -112,13 +105,11 @@ impl Subscription {
     }
 
     /// Its number in the history.
-    #[must_use]
     pub fn id(&self) -> SubscriptionId {
         self.id
     }
 
     /// Whether the stream is open, as far as the client knows.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         !self.reading.is_finished()
     }
@@ -133,7 +124,6 @@ impl Subscription {
     }
 
     /// Whether it is reading.
-    #[must_use]
     pub fn is_reading(&self) -> bool {
         *self.reads.borrow()
     }
@@ -183,7 +173,6 @@ struct Connection {
     process: Option<SubscriberProcess>,
 }
 
-/// How the stream is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ask {
     deadline: Option<Duration>,
@@ -292,9 +281,6 @@ pub struct Events {
 
 /// Connects to a runtime for its events, on a connection of its own, with the deadline if there is
 /// one.
-///
-/// # Errors
-/// If it cannot be reached.
 pub async fn events(
     endpoint: &Endpoint,
     deadline: Option<Duration>,
@@ -312,9 +298,6 @@ pub async fn events(
 
 impl Events {
     /// The next event; none when the runtime has ended the stream with OK.
-    ///
-    /// # Errors
-    /// If the runtime has ended it otherwise, or refused it.
     pub async fn next(&mut self) -> Result<Option<Event>, CallFault> {
         let fault = |status| faults::fault(&status, Duration::ZERO);
         if let Some(connection) = self.connection.take() {

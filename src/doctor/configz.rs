@@ -28,17 +28,11 @@ struct Answer {
 }
 
 /// Reads the configuration from a URL or a file.
-///
-/// # Errors
-/// If it cannot be read, or is something else.
 pub(super) async fn read(origin: &str) -> Result<KubeletConfig, String> {
     parse(&text(origin).await?)
 }
 
 /// Reads what a kubelet serves from a URL or a file.
-///
-/// # Errors
-/// If it cannot be read.
 pub(super) async fn text(origin: &str) -> Result<String, String> {
     if origin.starts_with("https:") {
         return Err(

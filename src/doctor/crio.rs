@@ -202,7 +202,6 @@ impl CrioConfig {
         found
     }
 
-    /// What was read.
     fn origins(&self) -> String {
         let files = self.files.iter().map(|path| path.display().to_string());
         let files = match &files.collect::<Vec<_>>()[..] {

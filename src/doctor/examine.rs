@@ -43,7 +43,6 @@ const NO_ENDPOINT: &str = "none";
 /// Why a node cannot be examined.
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
-    /// The async runtime could not be started.
     #[error("start: {0}")]
     System(#[from] io::Error),
 }
@@ -63,10 +62,7 @@ pub(super) struct Facts {
 }
 
 /// Examines a node, without changing anything; given the endpoints of its runtime, or why there are
-/// none.
-///
-/// # Errors
-/// If it cannot begin. What cannot be determined of the node is a finding.
+/// none. Fails if it cannot begin. What cannot be determined of the node is a finding.
 pub fn examine(
     endpoints: Result<&Endpoints, &str>,
     options: &DoctorOptions,

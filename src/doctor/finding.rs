@@ -92,6 +92,7 @@ pub enum Area {
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "the field of the JSON format")]
 pub struct Finding {
     /// Its name, such as `gate-on-events-off`. Names do not change.
     pub id: String,
@@ -181,7 +182,6 @@ impl Status {
 
 impl Diagnosis {
     /// The exit code: 0 ready, 1 not ready, 3 cannot tell.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self.verdict {
             Readiness::Ready => Exit::Conformant,
@@ -191,7 +191,6 @@ impl Diagnosis {
     }
 
     /// As text, with the verdict in the first line, which has at most 80 characters.
-    #[must_use]
     pub fn text(&self) -> String {
         let count = |status| {
             self.findings
@@ -242,7 +241,6 @@ impl Diagnosis {
 }
 
 /// The JSON Schema of a [`Diagnosis`].
-#[must_use]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Diagnosis)
 }

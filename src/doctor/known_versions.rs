@@ -50,13 +50,11 @@ impl KnownVersion {
 }
 
 /// Whether this runtime sends each event to only one of its subscribers.
-#[must_use]
 pub fn is_single_consumer(version: &RuntimeVersion) -> bool {
     let mut all = all().into_iter();
     all.any(|known| known.single_consumer && known.is_of(version, None))
 }
 
-/// What is known of the version of this runtime.
 pub(super) fn findings(facts: &RuntimeFacts) -> Vec<Finding> {
     let all = all();
     let version = &facts.version;

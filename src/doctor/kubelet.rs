@@ -28,12 +28,10 @@ const SWITCH_ON: &str = "Put this into the kubelet's configuration file, often \
      featureGates:\n\
      \u{20}\u{20}EventedPLEG: true";
 
-/// The kubelets of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kubelets {
     /// The one that uses the runtime.
     own: Option<Kubelet>,
-    /// How many others there are.
     others: usize,
     /// The effective configuration, where it was asked for.
     configz: Option<(String, Result<KubeletConfig, String>)>,
@@ -99,7 +97,6 @@ impl Kubelets {
         self.metrics = Some((origin.to_owned(), metrics));
     }
 
-    /// The version of the kubelet.
     pub(super) fn version(&self) -> Option<&str> {
         self.own.as_ref()?.version.as_deref().ok()
     }

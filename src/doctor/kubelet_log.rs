@@ -29,10 +29,8 @@ const GAVE_UP: [&str; 2] = [
     "fast path after exhausting event stream retries",
 ];
 
-/// What the log says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Log {
-    /// Where it was read.
     origin: String,
     /// None if nothing of the running process was found.
     said: Result<Option<Said>, String>,

@@ -7,8 +7,8 @@
 //! and runs `kubelet --version` and `journalctl`. [`examine()`] collects these facts; each of the
 //! other modules derives findings from a part of them, without input and output.
 //!
-//! One invariant: each [`Finding`] says what was read where; one that is wrong or unknown also says
-//! why that matters and what to do.
+//! One invariant: each [`finding::Finding`] says what was read where; one that is wrong or unknown
+//! also says why that matters and what to do.
 
 mod configz;
 mod crio;
@@ -25,5 +25,5 @@ mod runtime;
 mod tests;
 
 pub use examine::{DoctorError, DoctorOptions, examine};
-pub use finding::{Area, Diagnosis, Finding, Readiness, RuntimeName, Status, schema};
+pub use finding::{Diagnosis, schema};
 pub use known_versions::is_single_consumer;

@@ -46,7 +46,6 @@ pub(super) enum Stream {
     Off,
     /// The runtime does not have the call.
     Unimplemented,
-    /// Something else.
     Failed(String),
     /// It was not opened because it would have taken events from other subscribers.
     NotOpened,

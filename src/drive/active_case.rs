@@ -25,7 +25,6 @@ pub(super) struct ActiveCase {
     pub(super) run: CaseRun,
     /// What the case has seen.
     pub(super) view: CaseView,
-    /// What it has waited for.
     pub(super) waits: WaitLog,
     /// The subscriptions that it has opened.
     pub(super) subscriptions: CaseSubscriptions,

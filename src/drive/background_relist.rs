@@ -22,7 +22,6 @@ pub struct BackgroundRelist {
 
 impl BackgroundRelist {
     /// Relists the pods of a run, except while a case wants silence.
-    #[must_use]
     pub fn begin(session: &Arc<Session>) -> Self {
         let session = session.clone();
         let (client, metrics) = (session.client().clone(), session.metrics().clone());

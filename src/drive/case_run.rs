@@ -28,7 +28,6 @@ pub enum TeardownPolicy {
     KeepFailed,
 }
 
-/// Executes one case.
 #[derive(Debug)]
 pub struct CaseRunner {
     active: Arc<ActiveCase>,
@@ -43,7 +42,6 @@ pub struct Executed {
 
 impl CaseRunner {
     /// A case about to be executed in a session, by its number in the plan.
-    #[must_use]
     pub fn new(session: Arc<Session>, case: Arc<Case>, run: CaseRun) -> Arc<Self> {
         let active = Arc::new(ActiveCase::new(session, case, run));
         Arc::new(Self { active })
@@ -93,7 +91,6 @@ impl CaseRunner {
     }
 
     /// What the case waits for now, for people.
-    #[must_use]
     pub fn waiting_for(&self) -> Option<String> {
         let claim = self.active.case.claim();
         let pending = |history: &CaseHistory| checks::pending(&claim, &Index::new(history));
@@ -235,7 +232,6 @@ impl CaseRunner {
         }
     }
 
-    /// The case's sandboxes that are there.
     fn sandboxes_left(&self) -> Vec<SandboxId> {
         sandboxes_left(&self.active.view.history())
     }

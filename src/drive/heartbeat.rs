@@ -16,7 +16,6 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     /// Begins to beat, on the runtime of the tasks whose delay it measures.
-    #[must_use]
     pub fn begin(recorder: &Recorder) -> Self {
         let recorder = recorder.clone();
         let task = tokio::spawn(async move {

@@ -40,11 +40,8 @@ pub(super) async fn list_pods(case: &ActiveCase, pods: &BTreeSet<PodUid>) {
     }
 }
 
-/// Lists a sandbox's containers and reads the status of each.
-///
-/// # Errors
-/// If the list fails. A container that is gone meanwhile is no fault: the list and the statuses are
-/// different moments.
+/// Lists a sandbox's containers and reads the status of each. Fails if the list fails. A container
+/// that is gone meanwhile is no fault: the list and the statuses are different moments.
 pub(super) async fn list_and_read(case: &ActiveCase, sandbox: SandboxId) -> Result<(), CallFault> {
     if let Reply::Containers(listed) = case.call(list_request(case, sandbox)).await? {
         for container in listed {

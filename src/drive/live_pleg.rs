@@ -24,7 +24,6 @@ use crate::pleg::{
 pub struct Relist {
     /// The pod, if it was relisted on demand; none for a relist of all pods.
     pub pod: Option<SharedUid>,
-    /// When the runtime was asked.
     pub began: HostInstant,
     /// What there is, in the order of the answer.
     pub sandboxes: Vec<SandboxListing>,
@@ -71,7 +70,6 @@ pub struct LivePleg {
 impl LivePleg {
     /// A PLEG that knows nothing yet. It will list what carries these labels, all that there is if
     /// there are none.
-    #[must_use]
     pub fn new(client: RecordingClient, metrics: Metrics, labels: Labels) -> Self {
         Self {
             client,
@@ -84,7 +82,6 @@ impl LivePleg {
     }
 
     /// The queue of requests to relist one pod.
-    #[must_use]
     pub fn requests(&self) -> RelistRequests {
         RelistRequests(self.requests.0.clone())
     }
@@ -145,10 +142,8 @@ impl LivePleg {
         Some(self.relisted(Some(uid.clone()), began, inspections, sandboxes, containers))
     }
 
-    /// Relists once.
-    ///
-    /// # Errors
-    /// If a list fails. What fails of an inspection is in what the PLEG believes.
+    /// Relists once. Fails if a list fails. What fails of an inspection is in what the PLEG
+    /// believes.
     pub async fn relist(&mut self) -> Result<Relist, RelistFault> {
         let began = host::now();
         let at = Moment::from_ns(began.realtime_ns);

@@ -24,7 +24,7 @@ mod sweep;
 mod user_hooks;
 
 pub use background_relist::BackgroundRelist;
-pub use case_run::{CaseRunner, Executed, TeardownPolicy};
+pub use case_run::{CaseRunner, TeardownPolicy};
 pub use heartbeat::Heartbeat;
 pub use live_pleg::{LivePleg, Relist, RelistFault, RelistRequests};
 pub use options::{Allowance, DriveOptions, PodOptions};
@@ -35,7 +35,6 @@ pub use session::{
 };
 pub use stream_error::StreamError;
 pub use sweep::{
-    ForeignPods, Sweep, SweepError, foreign_pods, image_tag, list_leftovers, listed_ids, sweep,
-    sweep_host,
+    ForeignPods, SweepError, foreign_pods, image_tag, list_leftovers, listed_ids, sweep, sweep_host,
 };
 pub use user_hooks::UserHooks;

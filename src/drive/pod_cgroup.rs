@@ -10,7 +10,6 @@ use crate::host::{CgroupError, Kernel, PodCgroup};
 use crate::limits;
 
 impl Session {
-    /// A new name for a cgroup.
     pub(super) fn new_cgroup(&self) -> PodCgroup {
         let number = self.cgroups.fetch_add(1, Ordering::Relaxed);
         let driver = self.options().cgroup_driver;

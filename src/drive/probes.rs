@@ -120,9 +120,6 @@ async fn runtime_status(session: &Session) -> Result<RuntimeStatus, String> {
 
 impl Session {
     /// Measures whether the runtime and its node meet these needs.
-    ///
-    /// # Errors
-    /// If the event stream cannot be relied on.
     pub async fn probe_needs(&self, needs: &BTreeSet<Need>) -> Result<(), StreamError> {
         let mut lacks = BTreeMap::new();
         for need in needs {
@@ -145,13 +142,11 @@ impl Session {
     }
 
     /// Why there is no event stream, if the session does without.
-    #[must_use]
     pub fn no_events(&self) -> Option<&str> {
         self.probed.no_events.get().map(String::as_str)
     }
 
     /// Why a case with these needs cannot run, if that was measured.
-    #[must_use]
     pub fn lack(&self, needs: &[Need]) -> Option<String> {
         if let Some(reason) = self.no_events()
             && !needs.contains(&Need::NoEvents)
@@ -163,7 +158,6 @@ impl Session {
     }
 
     /// Which of several subscribers get an event, if that was measured.
-    #[must_use]
     pub fn fan_out(&self) -> Option<FanOut> {
         let lack = self.probed.lacks.get()?.get(&Need::Broadcast)?;
         Some(
@@ -173,7 +167,6 @@ impl Session {
     }
 
     /// What else was measured.
-    #[must_use]
     pub fn capabilities(&self) -> ProbedCapabilities {
         let has = |need| Some(self.probed.lacks.get()?.get(&need)?.is_none());
         ProbedCapabilities {

@@ -19,9 +19,7 @@ use crate::recorder::Recorder;
 /// Sends calls and records both their ends. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RecordingClient {
-    /// The runtime.
     pub client: Client,
-    /// The history.
     pub recorder: Recorder,
     /// The calls that have not ended, those of all clones among them.
     under_way: TaskTracker,
@@ -101,13 +99,11 @@ impl KnownIds {
 
 impl RecordingClient {
     /// A client with a history of its own.
-    #[must_use]
     pub fn new(client: Client) -> Self {
         Self::recording(client, Recorder::new())
     }
 
     /// A client whose calls are recorded in this history.
-    #[must_use]
     pub fn recording(client: Client, recorder: Recorder) -> Self {
         let under_way = TaskTracker::new();
         Self {
@@ -137,9 +133,6 @@ impl RecordingClient {
     }
 
     /// Another client with the same history and a connection of its own.
-    ///
-    /// # Errors
-    /// If the endpoint, which must be that of this one, takes no more connections.
     pub async fn with_own_connection(&self, endpoint: &Endpoint) -> Result<Self, ConnectError> {
         let client = self.client.another(endpoint).await?;
         Ok(Self {
@@ -149,18 +142,12 @@ impl RecordingClient {
     }
 
     /// Sends a call for a case, or for the run itself, and records both its ends.
-    ///
-    /// # Errors
-    /// The error that the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
         self.call_within(case, request, None).await
     }
 
     /// Sends a call with a deadline of its own, if there is one, and records both its ends.
     /// Dropped, it is not waited for, and goes on.
-    ///
-    /// # Errors
-    /// As [`call`](Self::call) does.
     pub async fn call_within(
         &self,
         case: Option<CaseRun>,
@@ -255,7 +242,6 @@ impl RecordingClient {
     }
 
     /// The id of what was made, with the time of its call; that of something else owns no process.
-    #[must_use]
     pub fn own(&self, id: &str) -> OwnId {
         self.ids().made.get(id).unwrap_or_else(|| OwnId {
             id: id.to_owned(),

@@ -46,7 +46,6 @@ pub(super) fn sandboxes_left(history: &CaseHistory) -> Vec<SandboxId> {
     left
 }
 
-/// Where checkpoints have been asked for.
 pub(super) fn checkpoints(history: &CaseHistory) -> Vec<String> {
     let locations = history.calls().filter_map(|call| match call.request() {
         Request::CheckpointContainer { location, .. } => Some(location.clone()),

@@ -20,7 +20,6 @@ pub struct Sabotage {
 
 impl Sabotage {
     /// What the environment asks for. Release builds ignore it.
-    #[must_use]
     pub fn from_environment() -> Self {
         let named = |variable| std::env::var(variable).ok();
         if cfg!(debug_assertions) {
@@ -35,9 +34,6 @@ impl Sabotage {
     }
 
     /// Panics if the case is the one.
-    ///
-    /// # Panics
-    /// As it was asked to.
     pub fn strike(wanted: Option<&str>, case: &str) {
         assert!(wanted != Some(case), "as the environment asked for");
     }

@@ -41,7 +41,6 @@ pub const KUBELET_LABELS: [&str; 3] = [
 pub const NAMESPACE: &str = "cri-event-conformance";
 
 /// The labels that mark what a run makes.
-#[must_use]
 pub fn run_labels(run: &RunId) -> Labels {
     Labels::from([
         (RUN_LABEL.to_owned(), run.to_string()),
@@ -68,11 +67,8 @@ const UID_IN_NAME: usize = 8;
 /// How a run talks to its runtime: what the user asked for, and what the run found out.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// What the user asked for.
     pub asked: DriveOptions,
-    /// The run.
     pub run: RunId,
-    /// Where the runtime listens.
     pub endpoint: Endpoint,
     /// The reference of the image that containers run.
     pub image: String,
@@ -114,7 +110,6 @@ enum Seen {
 
 impl Session {
     /// A session on a runtime that answers. Nothing is made there yet.
-    #[must_use]
     pub fn new(
         options: SessionOptions,
         client: RecordingClient,
@@ -137,19 +132,16 @@ impl Session {
     }
 
     /// How this session talks to its runtime.
-    #[must_use]
     pub fn options(&self) -> &SessionOptions {
         &self.options
     }
 
     /// The client that makes the calls of the run.
-    #[must_use]
     pub fn client(&self) -> &RecordingClient {
         &self.client
     }
 
     /// What is measured of the run as a kubelet would measure it.
-    #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -165,39 +157,31 @@ impl Session {
     }
 
     /// Where all that happens is recorded.
-    #[must_use]
     pub fn recorder(&self) -> &Recorder {
         &self.client.recorder
     }
 
     /// Cancelled when the run shall stop.
-    #[must_use]
     pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }
 
     /// A timeout, scaled as the user asked for.
-    #[must_use]
     pub fn scaled(&self, bound: Duration) -> Duration {
         self.options.asked.timeout_scale.scaled(bound)
     }
 
     /// The labels that mark what this run makes.
-    #[must_use]
     pub fn labels(&self) -> Labels {
         self.labels.clone()
     }
 
     /// Sends a call for a case, or for the run itself, and records both its ends.
-    ///
-    /// # Errors
-    /// The error that the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
         self.client.call(case, request).await
     }
 
     /// A pod as the kubelet would describe it, with a UID of its own.
-    #[must_use]
     pub fn sandbox_spec(&self, binding: &str, owner: &str) -> Arc<SandboxSpec> {
         let uid = uuid::Uuid::new_v4().to_string();
         let name = format!("{}-{binding}-{}", owner.to_lowercase(), &uid[..UID_IN_NAME]);
@@ -220,7 +204,6 @@ impl Session {
     }
 
     /// A container as the kubelet would describe it.
-    #[must_use]
     pub fn container_spec(
         &self,
         (sandbox, sandbox_spec): (&SandboxId, &Arc<SandboxSpec>),
@@ -247,17 +230,12 @@ impl Session {
         }
     }
 
-    /// Where a container's checkpoint is written.
-    #[must_use]
     pub fn checkpoint_location(&self, of: &ContainerId) -> String {
         let folder = self.options.log_directory.display();
         format!("{folder}/checkpoint-{of}.tar")
     }
 
     /// Makes sure that the event stream is open and live.
-    ///
-    /// # Errors
-    /// If it cannot be, with the reason that a user can act on.
     pub async fn ensure_stream(&self) -> Result<(), StreamError> {
         let mut stream = self.stream.lock().await;
         if stream.as_ref().is_some_and(Subscription::is_open) {
@@ -268,18 +246,12 @@ impl Session {
     }
 
     /// Gives up the event stream and opens a new one, live when this returns.
-    ///
-    /// # Errors
-    /// If the new one cannot be opened or proven.
     pub async fn resubscribe(&self) -> Result<(), StreamError> {
         self.unsubscribe().await;
         self.ensure_stream().await
     }
 
     /// Opens the event stream with a new marker pod, on a runtime that was ended and may be back.
-    ///
-    /// # Errors
-    /// As [`Self::ensure_stream`] does.
     pub(super) async fn reopen(&self) -> Result<(), StreamError> {
         self.marker_pod.lock().await.take();
         self.ensure_stream().await
@@ -287,9 +259,6 @@ impl Session {
 
     /// Opens a new stream with a new marker pod, on a runtime that was lost and may be back: what
     /// it had before may have ended with it.
-    ///
-    /// # Errors
-    /// If it does not come back within the bound, with what it said last.
     pub async fn renew(&self, bound: Duration) -> Result<(), StreamError> {
         self.unsubscribe().await;
         self.marker_pod.lock().await.take();
@@ -312,9 +281,6 @@ impl Session {
     }
 
     /// Opens a stream in addition to those that are open; it is live when this returns.
-    ///
-    /// # Errors
-    /// As [`Self::ensure_stream`] does.
     pub async fn open_proven(&self) -> Result<Subscription, StreamError> {
         let mut reader = self.client.recorder.reader();
         let subscription =
@@ -329,9 +295,6 @@ impl Session {
     }
 
     /// Returns once everything that the runtime sent before this call has arrived.
-    ///
-    /// # Errors
-    /// If the stream has ended or fallen silent.
     pub async fn barrier(&self) -> Result<(), StreamError> {
         let subscription = self.stream().await?;
         let mut reader = self.client.recorder.reader();
@@ -339,9 +302,6 @@ impl Session {
     }
 
     /// The event stream, which must be open.
-    ///
-    /// # Errors
-    /// If it has ended.
     pub async fn stream(&self) -> Result<SubscriptionId, StreamError> {
         match &*self.stream.lock().await {
             Some(subscription) if subscription.is_open() => Ok(subscription.id()),

@@ -62,9 +62,6 @@ const MISSING_IMAGE: &str = "localhost/cri-event-conformance/missing:none";
 /// What a step does to the runtime.
 trait Effect {
     /// Carries the step out, to its end.
-    ///
-    /// # Errors
-    /// If the case cannot or need not go on.
     fn perform(&self, ctx: &mut StepContext) -> impl Future<Output = Result<(), Abort>> + Send;
 }
 

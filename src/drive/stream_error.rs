@@ -10,18 +10,14 @@ use crate::recorder::Overrun;
 /// Why the event stream cannot be relied on.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// No connection.
     #[error("open the event stream: {0}")]
     Connect(#[from] ConnectError),
     /// The marker pod cannot be made, or no marker in it.
     #[error("{method} for the marker that proves the event stream: {fault}{}", way_out(.fault))]
     Marker {
-        /// The call.
         method: &'static str,
-        /// What it returned.
         fault: CallFault,
     },
-    /// The runtime does not have the call.
     #[error(
         "the runtime has no event stream: it answered GetContainerEvents with UNIMPLEMENTED ({0}). \
          containerd has it since 1.7, CRI-O since 1.26"
@@ -36,13 +32,10 @@ pub enum StreamError {
          an event. For CRI-O set `enable_pod_events = true` under [crio.runtime] and restart it"
     )]
     Disabled,
-    /// The runtime ended the stream with OK.
     #[error("the runtime ended the event stream, with status OK")]
     Closed,
-    /// The stream broke.
     #[error("the event stream ended: {0}")]
     Ended(String),
-    /// The stream is open and silent.
     #[error(
         "no event has come within {0:?} though containers were created meanwhile: the event stream \
          is open and silent"
@@ -56,13 +49,11 @@ pub enum StreamError {
     OthersAlone {
         /// How long it was waited.
         within: Duration,
-        /// How many events came.
         others: u64,
     },
     /// The history overflowed.
     #[error(transparent)]
     Overrun(#[from] Overrun),
-    /// The run is being stopped.
     #[error("interrupted")]
     Interrupted,
 }
@@ -75,7 +66,6 @@ impl StreamError {
     }
 
     /// Whether the runtime has no events to offer, or none any more until it is set up otherwise.
-    #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -92,7 +82,6 @@ impl StreamError {
     }
 
     /// What the end of a first stream means that has not brought an event.
-    #[must_use]
     pub fn of_the_first(end: &StreamEnd) -> Self {
         stream_ended(end).at_opening()
     }

@@ -26,7 +26,6 @@ use crate::{host, limits};
 use containers::{Ids, containers, orphans, sweep_orphans};
 pub use listing::{ForeignPods, foreign_pods, list_leftovers, listed_ids};
 
-/// What a sweep found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
     /// Ids of the sandboxes that were removed, with their containers.
@@ -53,28 +52,22 @@ pub struct Sweep {
 #[derive(Debug, thiserror::Error)]
 #[error("{method}: {fault}")]
 pub struct SweepError {
-    /// The call.
     pub method: &'static str,
-    /// What it returned.
     pub fault: CallFault,
 }
 
 /// What of the host belongs to the runs that are swept.
 #[derive(Debug)]
 struct Owned {
-    /// What they made.
     ids: OwnIds,
     /// The runs whose monitors are theirs.
     runs: Vec<Owner>,
-    /// Runs on other runtimes.
     elsewhere: BTreeSet<String>,
 }
 
 /// Removes the sandboxes, images and cgroups of a run of this process; but not the sandboxes to
-/// keep, nor then the image that they use and what cgroups are left.
-///
-/// # Errors
-/// If the runtime cannot list what it has. What it cannot remove is in the result.
+/// keep, nor then the image that they use and what cgroups are left. Fails if the runtime cannot
+/// list what it has. What it cannot remove is in the result.
 pub async fn sweep(
     place: (&RecordingClient, &Kernel),
     run: &RunId,
@@ -234,9 +227,6 @@ async fn end_processes(kernel: &Kernel, ids: &OwnIds, removed: bool, done: &mut 
 /// The same, of a run that has made nothing in this process, or of all, on the runtime at this
 /// socket; and their log directories below this one, or below the usual ones. Only what the records
 /// in such a directory name is ended on the host.
-///
-/// # Errors
-/// As [`sweep`].
 pub async fn sweep_host(
     (client, socket): (&RecordingClient, Option<&Path>),
     run: Option<&RunId>,
@@ -428,7 +418,6 @@ async fn sweep_images(
 }
 
 /// The tag of the image that a run serves, by which its run is known.
-#[must_use]
 pub fn image_tag(run: &RunId) -> String {
     format!("{run}.{}", host::this_process())
 }

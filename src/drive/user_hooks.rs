@@ -85,19 +85,16 @@ pub struct UserHooks {
 
 impl UserHooks {
     /// A command that makes a container which no call of the CRI makes.
-    #[must_use]
     pub fn outside_cri(&self) -> Option<&str> {
         given(self.outside_cri.as_ref())
     }
 
     /// The runtime handler whose low-level runtime dies on demand.
-    #[must_use]
     pub fn faulty_handler(&self) -> Option<&str> {
         given(self.faulty_handler.as_ref())
     }
 
     /// The commands that stop, kill and start the runtime.
-    #[must_use]
     pub fn runtime_commands(&self) -> Option<RuntimeCommands> {
         if let Some(unit) = &self.runtime_unit {
             return Some(commands_of_unit(unit));
@@ -113,7 +110,6 @@ impl UserHooks {
 
 impl UserHooks {
     /// The command that prints the runtime's log.
-    #[must_use]
     pub fn runtime_log(&self) -> Option<Cow<'_, str>> {
         let given = given(self.runtime_log_cmd.as_ref()).map(Cow::from);
         let unit = self.runtime_unit.as_ref();

@@ -28,7 +28,6 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// All.
     pub const ALL: [Self; 3] = [
         Self::CreatesWithoutProgram,
         Self::RefusesTwins,
@@ -36,7 +35,6 @@ impl Behaviour {
     ];
 
     /// What walks leave out where the runtime does not behave so.
-    #[must_use]
     pub fn allows(self) -> &'static str {
         match self {
             Self::CreatesWithoutProgram => "missing-program",
@@ -69,13 +67,11 @@ impl Capabilities {
     ];
 
     /// Whether the runtime behaves so.
-    #[must_use]
     pub fn has(&self, behaviour: Behaviour) -> bool {
         self.behaviours.contains(&behaviour)
     }
 
     /// Whether a need is met.
-    #[must_use]
     pub fn meets(&self, need: Need) -> bool {
         self.met.contains(&need)
     }

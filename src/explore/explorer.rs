@@ -29,9 +29,6 @@ use crate::outcome::Verdict;
 use crate::run::{RunError, Target};
 
 /// Takes walks on a runtime until the end that the options set.
-///
-/// # Errors
-/// If no walk can be taken, or nothing can be written.
 pub fn explore(
     options: &ExploreOptions,
     target: &Target,

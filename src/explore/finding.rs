@@ -9,23 +9,19 @@ use crate::verdicts::{Known, KnownFault};
 /// not be decided.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// A rule is broken.
     Broken {
         /// The id of an invariant; none if a check of the walk itself is broken.
         rule: Option<String>,
-        /// What is wrong.
         kind: Kind,
     },
     /// The walk could not be decided: a call failed that must succeed, or the runtime was lost.
     Undecided(String),
 }
 
-/// A finding.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What it is the same as.
     pub key: Key,
-    /// How binding the rule is.
     pub level: Level,
     /// The name in the walk of what it is about.
     pub name: String,

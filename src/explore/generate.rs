@@ -129,7 +129,6 @@ impl Generator<'_> {
         vec![Op::Parallel(branches)]
     }
 
-    /// A number below this one.
     fn below(&mut self, bound: u64) -> u64 {
         self.random.next() % bound.max(1)
     }

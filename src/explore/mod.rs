@@ -24,9 +24,6 @@ mod text;
 mod trials;
 mod world;
 
-pub use capabilities::{Behaviour, Capabilities};
 pub use explorer::explore;
-pub use finding::{Finding, Key};
 pub use options::ExploreOptions;
-pub use rate::Rate;
-pub use result::{ExploreError, Explored, NewFinding};
+pub use result::{ExploreError, Explored};

@@ -11,24 +11,16 @@ pub(super) type Plan = Vec<Op>;
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Op {
-    /// Run a sandbox.
     Sandbox {
-        /// Its name.
         name: String,
         /// The sandbox that it is the next attempt of.
         attempt_of: Option<String>,
-        /// What is special about it.
         kind: PodKind,
     },
-    /// Create a container.
     Create {
-        /// Its name.
         name: String,
-        /// Its sandbox.
         pod: String,
-        /// What it does.
         work: Work,
-        /// What is special about it.
         kind: ContainerKind,
         /// The container that it refers to: the earlier attempt, the target or the twin.
         other: Option<String>,
@@ -37,7 +29,6 @@ pub(super) enum Op {
     Start(String, Option<u16>),
     /// Stop a container with a grace period in seconds; the client may give up on the call.
     Stop(String, u8, Option<u16>),
-    /// Remove a container.
     Remove(String),
     /// Remove a container by a prefix of its id.
     RemoveByPrefix(String),
@@ -47,7 +38,6 @@ pub(super) enum Op {
     Freeze(String),
     /// Wait for an event of a sandbox or container.
     Await(String, Moment),
-    /// Run a command in a container.
     Exec(String, Command),
     /// List a sandbox's containers and read their statuses.
     Relist(String),
@@ -57,9 +47,7 @@ pub(super) enum Op {
     Call(&'static str, Option<String>),
     /// Make a call on an id that does not exist.
     CallUnknown(&'static str),
-    /// Stop a sandbox.
     StopSandbox(String),
-    /// Remove a sandbox.
     RemoveSandbox(String),
     /// Take the event stream down and up again, with operations between the two.
     Resubscribe(Plan),
@@ -87,7 +75,6 @@ pub(super) enum Op {
     StepClock(bool, Plan),
     /// Kill a sandbox's own process, and stop the sandbox.
     KillSandbox(String),
-    /// Kill the monitor of a container.
     KillMonitor(String),
     /// Take steps while the monitor of a container is frozen.
     FreezeMonitor(String, Plan),
@@ -95,7 +82,6 @@ pub(super) enum Op {
     FillDisk(String, Plan),
     /// End the runtime by a stop or a kill, and start it again.
     Restart {
-        /// Kill it.
         kill: bool,
         /// Open the event stream again as a kubelet does, after growing pauses.
         back_off: bool,
@@ -117,20 +103,15 @@ pub(super) enum Op {
 pub(super) struct Branch {
     /// Whether it has a connection of its own.
     pub(super) other_client: bool,
-    /// What it does.
     pub(super) ops: Plan,
 }
 
 /// An event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Moment {
-    /// CREATED.
     Created,
-    /// STARTED.
     Started,
-    /// STOPPED.
     Stopped,
-    /// DELETED.
     Deleted,
 }
 
@@ -149,7 +130,6 @@ impl Moment {
 /// What is special about a sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PodKind {
-    /// Nothing.
     #[default]
     Plain,
     /// It has its own network.
@@ -169,7 +149,6 @@ pub(super) enum PodKind {
 /// What is special about a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ContainerKind {
-    /// Nothing.
     #[default]
     Plain,
     /// It is the next attempt of another.
@@ -226,7 +205,6 @@ pub(super) enum Work {
     Exit(u8, u16),
     /// Die of a signal after so many milliseconds.
     Die(u8, u16),
-    /// Dump a core.
     DumpCore,
     /// Be OOM-killed.
     Oom,
@@ -246,7 +224,6 @@ pub(super) enum Work {
     Zombies,
 }
 
-/// A command in a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Command {
     /// It exits at once with this code.

@@ -5,7 +5,6 @@
 pub struct Rate {
     /// It was found in so many runs,
     pub found: u32,
-    /// of so many.
     pub runs: u32,
 }
 

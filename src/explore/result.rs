@@ -18,26 +18,18 @@ pub enum ExploreError {
     /// A case cannot be written.
     #[error(transparent)]
     File(#[from] OutputError),
-    /// The output is closed.
     #[error("print what the walks have found: {0}")]
     Output(#[from] io::Error),
     /// The run was interrupted, or the runtime lost.
     #[error("the walks ended early: {0}")]
     CutShort(String),
-    /// The expectation file is malformed.
     #[error("the expectation file {path}: {fault}")]
-    Expectations {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        fault: String,
-    },
+    Expectations { path: String, fault: String },
 }
 
 /// Something that was found for the first time.
 #[derive(Clone, Debug)]
 pub struct NewFinding {
-    /// What.
     pub finding: Finding,
     /// The number of the walk that found it.
     pub walk: u64,
@@ -45,14 +37,12 @@ pub struct NewFinding {
     pub steps: usize,
     /// How often that case shows it.
     pub rate: Rate,
-    /// That case.
     pub case: String,
 }
 
 /// What walks have found.
 #[derive(Clone, Debug, Default)]
 pub struct Explored {
-    /// How many walks were taken.
     pub walks: u64,
     /// How many of them were skipped or inconclusive.
     pub open: u64,
@@ -66,7 +56,6 @@ pub struct Explored {
 
 impl Explored {
     /// Why the exit code is 3; none where it is another.
-    #[must_use]
     pub fn undecided(&self) -> Option<&'static str> {
         (self.exit() == Exit::Undecided).then_some(if self.left.is_empty() {
             "a walk could not be decided"
@@ -76,7 +65,6 @@ impl Explored {
     }
 
     /// The exit code.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         let is_must = |found: &NewFinding| found.finding.level == Level::Must;
         let is_broken = |found: &NewFinding| matches!(found.finding.key, Key::Broken { .. });

@@ -54,7 +54,6 @@ pub(super) fn shrink(
     }
 }
 
-/// What is legal of a plan.
 fn legal(plan: Plan, can: &Capabilities) -> Plan {
     let mut world = World::new(can.clone());
     plan_of(&world.take_all(plan))

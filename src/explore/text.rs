@@ -16,7 +16,6 @@ use crate::report::cut;
 /// What a case says of itself.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
-    /// The number of the case.
     pub(super) number: u32,
     /// Its name in its folder.
     pub(super) name: String,

@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::capabilities::Capabilities;
 use super::plan::{ContainerKind, Moment, Op, Plan, PodKind, Work};
 
-/// How a call must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Success,
@@ -32,7 +31,6 @@ pub(super) struct Taken {
     pub(super) end: End,
     /// The operations inside it.
     pub(super) inner: Vec<Vec<Taken>>,
-    /// The subscriptions that it ends.
     pub(super) ends: Vec<String>,
 }
 
@@ -62,7 +60,6 @@ pub(super) struct World {
     pub(super) streams: BTreeMap<String, Stream>,
     /// What a call was to make that has failed, or may have.
     pub(super) unmade: BTreeMap<String, Unmade>,
-    /// Names that are taken.
     names: BTreeSet<String>,
     can: Capabilities,
     /// The branches around, from the outermost: what they bind stands for nothing outside.
@@ -165,7 +162,6 @@ pub(super) enum Life {
     /// It has been started, and ends by itself.
     Ending,
     Exited,
-    /// Its start has failed.
     Failed,
     Removed,
     /// Another client may have changed it.
@@ -294,7 +290,6 @@ impl Container {
     }
 }
 
-/// The plan of what was taken.
 pub(super) fn plan_of(taken: &[Taken]) -> Plan {
     taken.iter().map(|taken| taken.op.clone()).collect()
 }

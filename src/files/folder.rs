@@ -52,18 +52,13 @@ pub(super) struct Place {
 }
 
 impl Folder {
-    /// Opens a directory.
-    ///
-    /// # Errors
-    /// If it cannot be opened, or the path leads over a link of another user.
+    /// Opens a directory. Fails if it cannot be opened, or the path leads over a link of another
+    /// user.
     pub fn open(path: &Path) -> io::Result<Self> {
         Place::of(path, true)?.directory()
     }
 
     /// Opens a directory whose entries no other user can replace.
-    ///
-    /// # Errors
-    /// As [`Folder::open`]; or if one can.
     pub fn open_safe(path: &Path) -> io::Result<Self> {
         let folder = Self::open(path)?;
         if folder.is_safe() {
@@ -86,9 +81,6 @@ impl Folder {
     }
 
     /// Creates a directory and those above it, unless they exist, and opens it.
-    ///
-    /// # Errors
-    /// As [`Folder::open`]; or if one cannot be created.
     pub fn make(path: &Path) -> io::Result<Self> {
         let missing = match Self::open(path) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => fault,
@@ -107,10 +99,8 @@ impl Folder {
     }
 
     /// Creates a directory in this one, and opens it. One that exists is opened if it belongs to
-    /// the user of this process.
-    ///
-    /// # Errors
-    /// If it can be neither created nor opened, is a link, or belongs to another user.
+    /// the user of this process. Fails if it can be neither created nor opened, is a link, or
+    /// belongs to another user.
     pub fn make_own(&self, name: &OsStr, mode: u32) -> io::Result<Self> {
         match self.create(name, mode) {
             Err(fault) if fault.kind() != io::ErrorKind::AlreadyExists => return Err(fault),
@@ -122,17 +112,11 @@ impl Folder {
     }
 
     /// Creates a directory in this one.
-    ///
-    /// # Errors
-    /// If it exists or cannot be created.
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         Ok(mkdirat(&self.descriptor, name, Mode::from_raw_mode(mode))?)
     }
 
     /// Opens a directory in this one, which is no link.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = openat(&self.descriptor, name, flags, Mode::empty())?;
@@ -145,15 +129,11 @@ impl Folder {
 
     /// Whether no other user can put something else at its path: each directory on it belongs to
     /// root or to the user of this process, and others cannot exchange its entries.
-    #[must_use]
     pub fn is_safe(&self) -> bool {
         self.is_safe
     }
 
     /// Checks that it belongs to the user of this process.
-    ///
-    /// # Errors
-    /// If it does not.
     pub fn must_be_own(&self) -> io::Result<()> {
         let owner = fstat(&self.descriptor)?.st_uid;
         if owner == geteuid().as_raw() {
@@ -165,26 +145,17 @@ impl Folder {
     }
 
     /// Its identity.
-    ///
-    /// # Errors
-    /// If the system does not say.
     pub fn id(&self) -> io::Result<FileId> {
         Ok(id(&fstat(&self.descriptor)?))
     }
 
     /// Sets its permissions.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn permit(&self, mode: u32) -> io::Result<()> {
         let opened = File::from(self.readable()?);
         Ok(rustix::fs::fchmod(&opened, Mode::from_raw_mode(mode))?)
     }
 
     /// The names of its entries, sorted, at most `limit` of them.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(self.readable()?)? {
@@ -202,26 +173,18 @@ impl Folder {
     }
 
     /// What an entry is, itself if it is a link.
-    ///
-    /// # Errors
-    /// If it does not exist.
     pub fn stat(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Opens a regular file for reading.
-    ///
-    /// # Errors
-    /// If it cannot be opened, is a link or no regular file.
+    /// Opens a regular file for reading. Fails if it cannot be opened, is a link or no regular
+    /// file.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
         regular(self.open_entry(name, OFlags::RDONLY, 0)?)
     }
 
     /// Opens a regular file of the user of this process to append to it; creates it if it is
     /// missing.
-    ///
-    /// # Errors
-    /// As [`Folder::read`]; or if it belongs to another user.
     pub fn append(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
         let file = regular(self.open_entry(name, flags, mode)?)?;
@@ -232,9 +195,6 @@ impl Folder {
     }
 
     /// Creates a file, which must not exist, and opens it.
-    ///
-    /// # Errors
-    /// If it exists or cannot be created.
     pub fn create_file(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         self.open_entry(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
     }
@@ -251,31 +211,21 @@ impl Folder {
     }
 
     /// Removes a file or a link.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
     /// Removes a directory with all that is in it; follows no link.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
         std::fs::remove_dir_all(self.path_of(name))
     }
 
     /// Renames an entry; replaces one with the new name.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
     /// A path of an entry that leads over this directory's descriptor, for calls that take a path.
-    #[must_use]
     pub fn path_of(&self, name: &OsStr) -> PathBuf {
         Path::new("/proc/self/fd")
             .join(self.descriptor.as_raw_fd().to_string())
@@ -284,26 +234,17 @@ impl Folder {
 
     /// Opens a regular file by a path that cannot lead out of this directory: it is `/` for the
     /// path and for the links on it.
-    ///
-    /// # Errors
-    /// If it cannot be opened or is no regular file.
     pub fn read_inside(&self, path: &Path) -> io::Result<File> {
         let place = self.inside(path)?;
         place.folder.read(place.name()?)
     }
 
     /// Opens a directory as [`Folder::read_inside`] does.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
     pub fn open_inside(&self, path: &Path) -> io::Result<Self> {
         self.inside(path)?.directory()
     }
 
     /// What stands at a path as for [`Folder::read_inside`].
-    ///
-    /// # Errors
-    /// If nothing does.
     pub fn stat_inside(&self, path: &Path) -> io::Result<Stat> {
         let place = self.inside(path)?;
         match &place.name {
@@ -313,9 +254,6 @@ impl Folder {
     }
 
     /// The target of a link at a path as for [`Folder::read_inside`].
-    ///
-    /// # Errors
-    /// If none is there.
     pub fn read_link_inside(&self, path: &Path) -> io::Result<PathBuf> {
         let place = Walk::new(self.again()?, true).walk(path, false)?;
         let target = readlinkat(&place.folder.descriptor, place.name()?, Vec::new())?;
@@ -327,9 +265,6 @@ impl Folder {
     }
 
     /// Another handle of it.
-    ///
-    /// # Errors
-    /// If this process has too many.
     pub fn again(&self) -> io::Result<Self> {
         Ok(Self {
             descriptor: self.descriptor.try_clone()?,
@@ -343,9 +278,6 @@ impl Folder {
     }
 
     /// Syncs its entries to the disk.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn sync(&self) -> io::Result<()> {
         File::from(self.readable()?).sync_all()
     }
@@ -533,15 +465,11 @@ fn is_safe(found: &Stat) -> bool {
 }
 
 /// Whether it is root or the user of this process.
-#[must_use]
 pub fn is_trusted_user(user: u32) -> bool {
     user == 0 || user == geteuid().as_raw()
 }
 
 /// Sets the permissions of an open file that belongs to this user and has no other name.
-///
-/// # Errors
-/// If that fails.
 pub fn permit_own(file: &File, mode: u32) -> io::Result<()> {
     let found = fstat(file)?;
     if found.st_uid == geteuid().as_raw() && found.st_nlink == 1 {
@@ -550,14 +478,11 @@ pub fn permit_own(file: &File, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The kind of a file.
-#[must_use]
 pub fn kind(found: &Stat) -> FileType {
     FileType::from_raw_mode(found.st_mode)
 }
 
 /// The identity of a file.
-#[must_use]
 pub fn id(found: &Stat) -> FileId {
     (found.st_dev, found.st_ino)
 }
@@ -571,34 +496,25 @@ fn regular(file: File) -> io::Result<File> {
 }
 
 /// Opens a file for reading: a regular one, or one that this process was given, as `/dev/stdin` is.
-///
-/// # Errors
-/// If it cannot be opened, is another kind of file, or its path leads over a link of another user.
+/// Fails if it cannot be opened, is another kind of file, or its path leads over a link of another
+/// user.
 pub fn open(path: &Path) -> io::Result<File> {
     Place::of(path, true)?.read()
 }
 
-/// The bytes of a file, as [`open`] opens it.
-///
-/// # Errors
-/// If it cannot be read, or has more bytes than `limit`.
+/// The bytes of a file, as [`open`] opens it. Fails if it cannot be read, or has more bytes than
+/// `limit`.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, limit)
 }
 
 /// The text of a file, as [`open`] opens it.
-///
-/// # Errors
-/// As [`read`]; or if it is not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let bytes = read(path, limit)?;
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
-/// The rest of a file.
-///
-/// # Errors
-/// If it cannot be read, or has more bytes than `limit`.
+/// The rest of a file. Fails if it cannot be read, or has more bytes than `limit`.
 pub fn read_all(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes)?;
@@ -612,10 +528,8 @@ pub fn read_all(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What stands at a path; links on it are followed.
-///
-/// # Errors
-/// If nothing does, or its path leads over a link of another user.
+/// What stands at a path; links on it are followed. Fails if nothing does, or its path leads over a
+/// link of another user.
 pub fn stat(path: &Path) -> io::Result<Stat> {
     let place = Place::of(path, true)?;
     match &place.name {

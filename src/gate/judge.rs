@@ -15,18 +15,13 @@ pub enum Unusable {
     /// A run is given twice, and would count twice.
     #[error("{0} and {1} are reports on the same run; give each once")]
     Repeated(String, String),
-    /// There is nothing to compare with.
     #[error("the policy has `baseline`; give reports to compare with as --baseline REPORT...")]
     NoBaseline,
-    /// Nothing says how to compare.
     #[error("--baseline needs `baseline: {{alpha: 0.05}}` in the policy")]
     NoComparison,
 }
 
 /// Judges reports by a policy, where it says so in comparison with a baseline.
-///
-/// # Errors
-/// If a run is given twice, or the policy and the reports do not fit.
 pub fn judge(
     policy: &Policy,
     reports: &[NamedReport],
@@ -296,7 +291,6 @@ fn counted(ids: &BTreeSet<&str>) -> String {
 
 /// The first of many ids.
 pub(super) fn listed<T: AsRef<str>>(ids: impl IntoIterator<Item = T>) -> String {
-    /// How many are shown.
     const SHOWN: usize = 12;
     let ids: Vec<T> = ids.into_iter().collect();
     let shown: Vec<&str> = ids.iter().take(SHOWN).map(AsRef::as_ref).collect();

@@ -11,6 +11,6 @@ mod series;
 #[cfg(test)]
 mod tests;
 
-pub use judge::{Unusable, judge};
+pub use judge::judge;
 pub use policy::{Policy, schema};
-pub use ruling::{Gate, Row, Ruling};
+pub use ruling::Ruling;

@@ -164,9 +164,6 @@ pub struct Share(f64);
 
 impl Policy {
     /// Reads the text of a policy.
-    ///
-    /// # Errors
-    /// If it is malformed or requires nothing: where, and how to mend it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let policy: Self = yaml::read(text).map_err(|fault| fault.to_string())?;
         policy.fault().map_or(Ok(policy), Err)
@@ -215,7 +212,6 @@ impl Required {
         }
     }
 
-    /// The word for it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Conformant => "conformant",
@@ -255,7 +251,6 @@ impl TryFrom<f64> for Share {
 }
 
 /// The JSON Schema of a policy.
-#[must_use]
 pub fn schema() -> Schema {
     let settings = SchemaSettings::draft2020_12();
     settings.into_generator().into_root_schema_for::<Policy>()

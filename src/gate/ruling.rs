@@ -18,13 +18,9 @@ pub enum Ruling {
 /// What came of one rule of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which rule.
     pub rule: String,
-    /// The word on it.
     pub ruling: Ruling,
-    /// What the policy requires.
     pub required: String,
-    /// What the reports say.
     pub found: String,
 }
 
@@ -40,14 +36,12 @@ const FOUND: usize = 400;
 
 impl Gate {
     /// The worst ruling.
-    #[must_use]
     pub fn ruling(&self) -> Ruling {
         let rulings = self.rows.iter().map(|row| row.ruling);
         rulings.max().unwrap_or(Ruling::CannotTell)
     }
 
     /// A line for each rule, and the verdict.
-    #[must_use]
     pub fn text(&self) -> String {
         let widest = |width: fn(&Row) -> usize| self.rows.iter().map(width).max().unwrap_or(0);
         let rule = widest(|row| row.rule.chars().count());
@@ -67,7 +61,6 @@ impl Gate {
     }
 
     /// The same as a page of Markdown.
-    #[must_use]
     pub fn markdown(&self) -> String {
         let mut page = Markdown::default();
         page.heading(3, &format!("Gate: {}", self.ruling()));

@@ -188,7 +188,6 @@ fn compared_rates(what: &str, series: Series, p: f64) -> String {
 
 /// The first of many findings.
 fn series_of(found: &[&str]) -> String {
-    /// How many are shown.
     const SHOWN: usize = 5;
     let shown = found[..found.len().min(SHOWN)].join("; ");
     match found.len().saturating_sub(SHOWN) {

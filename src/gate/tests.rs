@@ -4,7 +4,9 @@ mod policies;
 
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 
-use super::{Gate, Policy, Ruling, Unusable, judge};
+use super::judge::{Unusable, judge};
+use super::ruling::Gate;
+use super::{Policy, Ruling};
 use crate::history::RunId;
 use crate::outcome::{Conformance, Limit, Outcome, Profile, RunReport, Verdict};
 use crate::report::fixture::{fixture, outcome};

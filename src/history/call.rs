@@ -18,42 +18,30 @@ use crate::escape::printable;
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
-    /// `Version`.
     Version,
-    /// `RunPodSandbox`.
     RunSandbox(Arc<SandboxSpec>),
-    /// `StopPodSandbox`.
     StopSandbox(SandboxId),
-    /// `RemovePodSandbox`.
     RemoveSandbox(SandboxId),
-    /// `PodSandboxStatus`.
     SandboxStatus(SandboxId),
     /// `ListPodSandbox` with these labels as filter.
     ListSandboxes(Labels),
-    /// `CreateContainer`.
     CreateContainer(Arc<ContainerSpec>),
-    /// `StartContainer`.
     StartContainer(ContainerId),
     /// `StopContainer`; the runtime counts the grace period in whole seconds.
     StopContainer {
-        /// Which container.
         container: ContainerId,
         /// Time between the stop signal and the kill.
         #[cfg_attr(test, arbitrary(with = any::seconds))]
         grace: Duration,
     },
-    /// `RemoveContainer`.
     RemoveContainer(ContainerId),
-    /// `ContainerStatus`.
     ContainerStatus(ContainerId),
-    /// `ListContainers`.
     ListContainers {
         /// Only those of this sandbox.
         sandbox: Option<SandboxId>,
         /// Only those that carry all these labels.
         labels: Labels,
     },
-    /// `Status`.
     RuntimeStatus,
     /// `ListPodSandbox` or `StreamPodSandboxes` with any filter.
     FindSandboxes(SandboxFilter),
@@ -65,11 +53,9 @@ pub enum Request {
     PullImage(String),
     /// `RemoveImage` of a reference.
     RemoveImage(String),
-    /// `ListImages`.
     ListImages,
     /// `ExecSync`; the runtime counts the time-out in whole seconds.
     ExecSync {
-        /// In which container.
         container: ContainerId,
         /// The whole command line.
         command: Vec<String>,
@@ -79,7 +65,6 @@ pub enum Request {
     },
     /// `CheckpointContainer`: the container goes on.
     CheckpointContainer {
-        /// Which container.
         container: ContainerId,
         /// The file that the runtime writes, as it sees it.
         location: String,
@@ -91,7 +76,6 @@ pub enum Request {
 
 impl Request {
     /// The CRI's name of the method.
-    #[must_use]
     pub fn method(&self) -> &'static str {
         match self {
             Self::Version => "Version",
@@ -121,7 +105,6 @@ impl Request {
 
     /// The CRI's name of the response message; empty if the suite reads none of its fields. The
     /// messages of a streamed list have the fields of the unary one.
-    #[must_use]
     pub fn response(&self) -> &'static str {
         match self {
             Self::Version => "VersionResponse",
@@ -152,7 +135,6 @@ impl Request {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxFilter {
-    /// The sandbox with this id.
     pub id: Option<SandboxId>,
     /// Those in this state.
     pub state: Option<SandboxState>,
@@ -166,7 +148,6 @@ pub struct SandboxFilter {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerFilter {
-    /// The container with this id.
     pub id: Option<ContainerId>,
     /// Those in this state.
     pub state: Option<ContainerState>,
@@ -178,23 +159,17 @@ pub struct ContainerFilter {
     pub streamed: bool,
 }
 
-/// A sandbox to run.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
     /// Its name in the case; part of the pod's name.
     pub binding: String,
-    /// The pod's name.
     pub name: String,
-    /// The pod's namespace.
     pub namespace: String,
-    /// The pod's UID.
     pub uid: PodUid,
     /// The attempt: how often a sandbox was created for this pod before.
     pub attempt: u32,
-    /// Labels.
     pub labels: Labels,
-    /// Annotations.
     pub annotations: Labels,
     /// The runtime handler; empty for the default one.
     pub runtime_handler: String,
@@ -248,7 +223,6 @@ pub enum Reply {
 
 impl Reply {
     /// The CRI's name of the response message; see [`Request::response`].
-    #[must_use]
     pub fn response(&self) -> &'static str {
         match self {
             Self::Done => "",
@@ -296,7 +270,6 @@ pub struct RuntimeVersion {
 pub struct CallFault {
     /// The gRPC status code.
     pub code: StatusCode,
-    /// The runtime's message.
     pub message: String,
     /// The deadline that the call had.
     #[cfg_attr(test, arbitrary(with = any::span))]
@@ -335,7 +308,6 @@ impl StatusCode {
     pub const INVALID_ARGUMENT: Self = Self(3);
     /// The object does not exist.
     pub const NOT_FOUND: Self = Self(5);
-    /// The object exists already.
     pub const ALREADY_EXISTS: Self = Self(6);
     /// A resource is exhausted, or a message too large.
     pub const RESOURCE_EXHAUSTED: Self = Self(8);
@@ -349,7 +321,6 @@ impl StatusCode {
     pub const DATA_LOSS: Self = Self(15);
 
     /// The code with this name, such as `UNAVAILABLE`.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let place = Self::NAMES.iter().position(|known| *known == name)?;
         i32::try_from(place).ok().map(Self)

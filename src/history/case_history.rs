@@ -43,7 +43,6 @@ pub struct CaseHistory {
 
 impl CaseHistory {
     /// The empty history of one execution of a case.
-    #[must_use]
     pub fn new(case: CaseRun) -> Self {
         Self {
             case,
@@ -62,7 +61,6 @@ impl CaseHistory {
 
     /// The empty history of a pod that others made. Its sandboxes and containers are known by
     /// lists and by events. Timeouts are multiplied by this many percent.
-    #[must_use]
     pub fn of_foreign_pod(uid: PodUid, timeout_percent: u32) -> Self {
         Self {
             foreign: Some(timeout_percent),
@@ -72,13 +70,11 @@ impl CaseHistory {
     }
 
     /// Whether it is about a pod of others, so that calls may change it that are not recorded.
-    #[must_use]
     pub fn is_of_foreign_pod(&self) -> bool {
         self.foreign.is_some()
     }
 
     /// The execution that this is the history of.
-    #[must_use]
     pub fn case(&self) -> CaseRun {
         self.case
     }
@@ -91,13 +87,11 @@ impl CaseHistory {
     }
 
     /// The entries that belong to the case, in order.
-    #[must_use]
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
 
     /// The case's sandboxes and containers, in the order in which they first occur.
-    #[must_use]
     pub fn subjects(&self) -> &[Subject] {
         &self.subjects
     }
@@ -111,19 +105,16 @@ impl CaseHistory {
 
     /// The case's calls, and the run's relists during the case, in the order in which they were
     /// sent.
-    #[must_use]
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.calls.iter().map(|(_, call)| call)
     }
 
     /// The UIDs that the case gave to its pods.
-    #[must_use]
     pub fn pods(&self) -> &BTreeSet<PodUid> {
         &self.pods
     }
 
     /// When the case began; absent if the history lacks its beginning.
-    #[must_use]
     pub fn began(&self) -> Option<HostInstant> {
         self.entries.iter().find_map(|entry| match entry.body {
             Body::CaseBegan { .. } => Some(entry.at),
@@ -132,7 +123,6 @@ impl CaseHistory {
     }
 
     /// A timeout, multiplied by the run's factor.
-    #[must_use]
     pub fn stretched(&self, bound: Duration) -> Duration {
         let percent = self.entries.iter().find_map(|entry| match entry.body {
             Body::CaseBegan {
@@ -144,20 +134,17 @@ impl CaseHistory {
     }
 
     /// How the case's steps ended; absent until its teardown begins.
-    #[must_use]
     pub fn steps_end(&self) -> Option<&StepsEnd> {
         self.steps_ended.as_ref().map(|(_, end)| end)
     }
 
     /// The size in bytes of the largest message of an event; 0 if none came.
-    #[must_use]
     pub fn largest_event(&self) -> u32 {
         let seen = self.subjects.iter().flat_map(|it| &it.arrivals);
         seen.map(EventArrival::bytes).max().unwrap_or_default()
     }
 
     /// Whether an entry precedes the teardown.
-    #[must_use]
     pub fn within_steps(&self, seq: Seq) -> bool {
         self.steps_ended.as_ref().is_none_or(|(end, _)| seq < *end)
     }

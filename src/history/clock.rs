@@ -5,7 +5,6 @@ use super::CaseHistory;
 impl CaseHistory {
     /// By how many nanoseconds the host's wall clock was set meanwhile, if it was: so far do both
     /// clocks differ in how much time has passed. Less than a second may be the reading of them.
-    #[must_use]
     pub fn clock_set_by(&self) -> Option<i64> {
         const READING_NS: i64 = 1_000_000_000;
         let apart = self.entries().iter().map(|entry| {

@@ -56,7 +56,6 @@ pub enum DecodeFault {
     Frame {
         /// Where the frame begins.
         offset: usize,
-        /// What is wrong with it.
         reason: String,
     },
     /// A message is longer than any that is ever written.
@@ -70,14 +69,12 @@ pub enum DecodeFault {
         /// How long it claims to be.
         length: u64,
     },
-    /// A message does not follow protobuf's rules.
     #[error(
         "decode the history at byte {offset}: the file is damaged from here on, or is no history"
     )]
     Malformed {
         /// Where the message begins.
         offset: usize,
-        /// What is wrong with it.
         #[source]
         source: Malformed,
     },
@@ -103,7 +100,6 @@ pub enum DecodeFault {
     Version {
         /// Where the message begins.
         offset: usize,
-        /// The version of the file.
         version: u32,
     },
 }
@@ -114,7 +110,6 @@ pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
 }
 
 /// Reads a whole history, as far as it can be read. No bytes are no entries, and no fault.
-#[must_use]
 pub fn decode(bytes: &[u8]) -> Decoded {
     let mut decoder = Decoder::new(bytes);
     let mut entries = Vec::new();
@@ -138,7 +133,6 @@ pub struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     /// Reads these bytes, which begin with the first entry of a history.
-    #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
@@ -148,7 +142,6 @@ impl<'a> Decoder<'a> {
     }
 
     /// How many bytes have been read as entries.
-    #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }

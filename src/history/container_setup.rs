@@ -8,7 +8,6 @@ use super::{ContainerSpec, Flaw, Labels, Text};
 
 /// A file that is on every host.
 const A_FILE: &str = "/dev/null";
-/// Where it is mounted.
 const MOUNTED: &str = "/mounted";
 /// The file that CRI-O mounts into every container, and demands of one that is restored.
 const HOSTS: &str = "/etc/hosts";
@@ -26,7 +25,6 @@ pub struct ContainerSetup {
     /// The resources that are set, by the CRI's names; absent if the runtime reports none.
     #[cfg_attr(test, arbitrary(with = any::resources))]
     pub resources: Option<Labels>,
-    /// The image's id.
     pub image_id: Text,
     /// The user of its first process; absent where the runtime does not report it.
     pub user: Option<User>,
@@ -36,9 +34,7 @@ pub struct ContainerSetup {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mount {
-    /// Where it is in the container.
     pub container_path: Text,
-    /// Where it is on the host.
     pub host_path: Text,
     /// Whether it cannot be written to.
     pub readonly: bool,
@@ -54,17 +50,14 @@ pub struct Mount {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// The user's number.
     pub uid: i64,
     /// The number of its first group.
     pub gid: i64,
-    /// The numbers of its groups.
     pub groups: Vec<i64>,
 }
 
 impl ContainerSpec {
     /// What is to be mounted into it. Over a file, which its program is, no directory can be.
-    #[must_use]
     pub fn mounts(&self) -> Vec<Mount> {
         let of = |container_path: &str, host_path: &str| Mount {
             container_path: container_path.into(),

@@ -13,11 +13,9 @@ use super::{ContainerId, Labels, SandboxId, SandboxSpec, Signal};
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContainerSpec {
-    /// Its sandbox.
     pub sandbox: SandboxId,
     /// The specification of that sandbox, which `CreateContainer` repeats.
     pub sandbox_spec: Arc<SandboxSpec>,
-    /// Its name in the case.
     pub binding: String,
     /// Its name in the pod; the binding if absent.
     pub name: Option<String>,
@@ -34,13 +32,10 @@ pub struct ContainerSpec {
     pub memory_bytes: Option<u64>,
     /// Whether it has a terminal.
     pub tty: bool,
-    /// Labels.
     pub labels: Labels,
-    /// Annotations.
     pub annotations: Labels,
     /// What makes it fail on purpose; nothing if absent.
     pub flaw: Option<Flaw>,
-    /// Its stop signal.
     pub stop_signal: Signal,
     /// The container whose PID namespace it joins instead of the pod's.
     pub pid_target: Option<ContainerId>,
@@ -89,7 +84,6 @@ impl Flaw {
     ];
 
     /// The operation at which the OCI runtime crashes, if it does.
-    #[must_use]
     pub fn crashes_at(self) -> Option<&'static str> {
         let (_, verb) = Self::CRASHES.iter().find(|(flaw, _)| *flaw == self)?;
         Some(verb)
@@ -101,21 +95,17 @@ impl ContainerSpec {
     pub const DAMAGED: &str = ".damaged";
 
     /// The path of the undamaged checkpoint that it is restored from, if it is.
-    #[must_use]
     pub fn checkpoint(&self) -> Option<&str> {
         let path = self.image.strip_suffix(Self::DAMAGED);
         let path = path.unwrap_or(&self.image);
         path.starts_with('/').then_some(path)
     }
 
-    /// Its name in the pod.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.binding)
     }
 
     /// The path of its log, as its status shows it; empty if it has none.
-    #[must_use]
     pub fn full_log_path(&self) -> String {
         if self.log_path.is_empty() {
             return String::new();
@@ -125,7 +115,6 @@ impl ContainerSpec {
 
     /// Whether only SIGKILL ends its process: its workload ignores SIGTERM and never exits, it has
     /// no flaw, and no memory limit that it could exceed.
-    #[must_use]
     pub fn ends_by_kill_alone(&self) -> bool {
         // Older recordings have `ignore`.
         let mode = self.command.get(1).map(String::as_str);

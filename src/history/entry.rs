@@ -15,7 +15,6 @@ use super::{
 };
 use crate::escape::printable;
 
-/// One entry of the history.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -29,7 +28,6 @@ pub struct Entry {
 
 impl Entry {
     /// An estimate of the memory that the entry uses, in bytes, to bound a history by.
-    #[must_use]
     pub fn approximate_bytes(&self) -> usize {
         const ENTRY: usize = 512;
         const STATUS: usize = 512;
@@ -88,9 +86,7 @@ fn weight(labels: &Labels, annotations: &Labels) -> usize {
 pub enum Body {
     /// The first entry of every history.
     RunBegan(Arc<RunInfo>),
-    /// A case starts.
     CaseBegan {
-        /// Which execution.
         case: CaseRun,
         /// The case's id, such as `ORD-01`.
         id: String,
@@ -101,23 +97,17 @@ pub enum Body {
     },
     /// The case's own steps are over and their events have arrived; teardown follows.
     StepsEnded {
-        /// Which execution.
         case: CaseRun,
         /// How far they came.
         end: StepsEnd,
     },
     /// The case and its teardown are over.
-    CaseEnded {
-        /// Which execution.
-        case: CaseRun,
-    },
+    CaseEnded { case: CaseRun },
     /// A call is about to be sent.
     CallBegan {
-        /// Which call.
         call: CallId,
         /// The case that calls; none for the run's own calls.
         case: Option<CaseRun>,
-        /// What is asked.
         request: Request,
         /// The CRI's message as it was sent. Empty if it is not known: then `request` stands for
         /// it.
@@ -127,9 +117,7 @@ pub enum Body {
     },
     /// A call has returned.
     CallEnded {
-        /// Which call.
         call: CallId,
-        /// What it returned.
         result: Result<Reply, CallFault>,
         /// The CRI's message as it was received; of a streamed list, all its messages. Empty if
         /// none was, or if it is not known: then `result` stands for it.
@@ -139,34 +127,22 @@ pub enum Body {
     },
     /// A stream was requested. This does not show that the runtime serves it.
     SubscriptionOpened {
-        /// Which stream.
         subscription: SubscriptionId,
         /// The subscriber; none for the run itself, whose stream all cases read.
         observer: Option<Observer>,
     },
     /// The response headers have arrived, before the first event or with it.
-    SubscriptionAnswered {
-        /// Which stream.
-        subscription: SubscriptionId,
-    },
+    SubscriptionAnswered { subscription: SubscriptionId },
     /// The stream is live: an event that this run caused after opening it has arrived, or the time
     /// that a runtime has to make it effective is over.
-    SubscriptionProven {
-        /// Which stream.
-        subscription: SubscriptionId,
-    },
-    /// A stream has ended.
+    SubscriptionProven { subscription: SubscriptionId },
     SubscriptionEnded {
-        /// Which stream.
         subscription: SubscriptionId,
-        /// How it ended.
         end: StreamEnd,
     },
     /// An event has arrived.
     Event {
-        /// On which stream.
         subscription: SubscriptionId,
-        /// The event.
         event: Event,
         /// The CRI's message as it was received. Empty if it is not known: then `event` stands for
         /// it.
@@ -176,7 +152,6 @@ pub enum Body {
     },
     /// A case has waited for something.
     Waited {
-        /// Which execution.
         case: CaseRun,
         /// For what, as a phrase: `STOPPED of c`.
         wanted: String,
@@ -191,12 +166,7 @@ pub enum Body {
         instead: String,
     },
     /// A fact read from this host's kernel for a case.
-    Fact {
-        /// Which execution.
-        case: CaseRun,
-        /// What was read.
-        fact: HostFact,
-    },
+    Fact { case: CaseRun, fact: HostFact },
     /// The run is prepared: what it is about to do.
     RunPlanned(Arc<RunPlan>),
     /// A case or an invariant of the plan that the oracle does not judge.
@@ -212,7 +182,6 @@ pub enum Body {
     CasesEnded,
     /// The suite was not scheduled for some time, which ends here.
     HeldUp {
-        /// For how long.
         #[cfg_attr(test, arbitrary(with = any::span))]
         by: Duration,
     },
@@ -224,9 +193,7 @@ pub enum Body {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Took {
-    /// An event.
     Event(#[cfg_attr(test, arbitrary(with = any::span))] Duration),
-    /// The end of a subscription.
     End(#[cfg_attr(test, arbitrary(with = any::span))] Duration),
 }
 
@@ -236,7 +203,6 @@ pub enum Took {
 pub struct Observer {
     /// The case that subscribed; none if the run did, to measure what several subscribers get.
     pub case: Option<CaseRun>,
-    /// Its name in the case.
     pub binding: String,
     /// Whether it stops reading once it is live.
     pub stalls: bool,
@@ -268,7 +234,6 @@ pub enum StepsEnd {
     NotApplicable(String),
 }
 
-/// How a stream ended.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StreamEnd {
@@ -276,7 +241,6 @@ pub enum StreamEnd {
     Cancelled,
     /// The runtime ended it with status OK.
     Closed,
-    /// It failed.
     Failed(CallFault),
 }
 

@@ -6,13 +6,11 @@ use super::{Body, CaseHistory, HostInstant};
 
 impl CaseHistory {
     /// How long the suite was held up between two moments.
-    #[must_use]
     pub fn held_up(&self, from: HostInstant, until: HostInstant) -> Duration {
         self.held_up_within(from.monotonic_ns, until.monotonic_ns)
     }
 
     /// How long the suite was not held up between two moments.
-    #[must_use]
     pub fn not_held_up(&self, from: HostInstant, until: HostInstant) -> Duration {
         let held_up = self.held_up(from, until);
         until.since(from).saturating_sub(held_up)
@@ -20,7 +18,6 @@ impl CaseHistory {
 
     /// How long the suite was held up in the time before a moment, if that was a tenth of this time
     /// or more: then something may have arrived without being read.
-    #[must_use]
     pub fn held_up_before(&self, until: HostInstant, time: Duration) -> Option<Duration> {
         let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let from_ns = until.monotonic_ns.saturating_sub(time_ns);
@@ -29,7 +26,6 @@ impl CaseHistory {
     }
 
     /// When the steps were over.
-    #[must_use]
     pub fn steps_ended_at(&self) -> Option<HostInstant> {
         let mut entries = self.entries().iter().rev();
         let ended = entries.find(|entry| matches!(entry.body, Body::StepsEnded { .. }));

@@ -26,7 +26,6 @@ macro_rules! text_id {
 
         impl $name {
             /// The identifier as text, exactly as the runtime or the run wrote it.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -145,7 +144,6 @@ pub struct HostInstant {
 
 impl HostInstant {
     /// How long after `earlier` this moment is, by the monotonic clock; zero if it is not.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.monotonic_ns.saturating_sub(earlier.monotonic_ns))
     }

@@ -38,19 +38,14 @@ pub enum NoEventCall {
     ImageFsInfo,
 }
 
-/// The target of such a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoEventCallTarget {
-    /// A container, by its id.
     Container,
-    /// A sandbox, by its id.
     Sandbox,
-    /// Nothing that has an id.
     Nothing,
 }
 
 impl NoEventCall {
-    /// All of them.
     pub const ALL: &[Self] = &[
         Self::UpdateContainerResources,
         Self::ReopenContainerLog,
@@ -68,7 +63,6 @@ impl NoEventCall {
     ];
 
     /// The call's name in the CRI.
-    #[must_use]
     pub fn method(self) -> &'static str {
         match self {
             Self::UpdateContainerResources => "UpdateContainerResources",
@@ -87,15 +81,12 @@ impl NoEventCall {
         }
     }
 
-    /// The call of this name.
-    #[must_use]
     pub fn named(method: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|call| call.method() == method)
     }
 
     /// What the call is about.
-    #[must_use]
     pub fn target(self) -> NoEventCallTarget {
         match self {
             Self::UpdateContainerResources

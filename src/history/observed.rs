@@ -45,37 +45,30 @@ impl Observed {
     }
 
     /// Its number.
-    #[must_use]
     pub fn id(&self) -> SubscriptionId {
         self.parts().0
     }
 
     /// How it was requested.
-    #[must_use]
     pub fn observer(&self) -> &Observer {
         self.parts().1
     }
 
-    /// The entry of its opening.
-    #[must_use]
     pub fn opened(&self) -> &Entry {
         &self.opened
     }
 
     /// The entry of the response headers.
-    #[must_use]
     pub fn answered(&self) -> Option<&Entry> {
         self.find(|body| matches!(body, Body::SubscriptionAnswered { .. }))
     }
 
     /// The entry from which it is live.
-    #[must_use]
     pub fn proven(&self) -> Option<&Entry> {
         self.find(|body| matches!(body, Body::SubscriptionProven { .. }))
     }
 
     /// The entry and manner of its end; absent while it is open.
-    #[must_use]
     pub fn ended(&self) -> Option<(&Entry, &StreamEnd)> {
         self.entries.iter().find_map(|entry| match &entry.body {
             Body::SubscriptionEnded { end, .. } => Some((&**entry, end)),
@@ -84,7 +77,6 @@ impl Observed {
     }
 
     /// All its entries, in order.
-    #[must_use]
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }

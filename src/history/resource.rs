@@ -37,7 +37,6 @@ macro_rules! resources {
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// What it is held by.
-            #[must_use]
             pub fn holder(self) -> Holder {
                 match self {
                     $(Self::$variant => Holder::$holder,)+
@@ -52,7 +51,6 @@ macro_rules! resources {
             }
 
             /// The noun for several of it, in a sentence.
-            #[must_use]
             pub fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{Body, CallFault, ContainerId, Entry, Reply, Request};
 
-/// One RPC of the case.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub(super) began: Arc<Entry>,
@@ -24,7 +23,6 @@ impl Call {
     }
 
     /// The request, with the full id where the call used a prefix of a container's id.
-    #[must_use]
     pub fn request(&self) -> &Request {
         match &self.began.body {
             Body::CallBegan { request, .. } => self.whole.as_ref().unwrap_or(request),
@@ -33,13 +31,11 @@ impl Call {
     }
 
     /// Whether the call is the run's and not the case's.
-    #[must_use]
     pub fn is_of_run(&self) -> bool {
         matches!(self.began.body, Body::CallBegan { case: None, .. })
     }
 
     /// What it returned; absent while the call is under way.
-    #[must_use]
     pub fn result(&self) -> Option<&Result<Reply, CallFault>> {
         match &self.ended.as_ref()?.body {
             Body::CallEnded { result, .. } => Some(result),
@@ -48,13 +44,11 @@ impl Call {
     }
 
     /// The entry of its beginning.
-    #[must_use]
     pub fn began(&self) -> &Entry {
         &self.began
     }
 
     /// The entry of its return; absent while it is under way.
-    #[must_use]
     pub fn ended(&self) -> Option<&Entry> {
         self.ended.as_deref()
     }

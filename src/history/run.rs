@@ -12,13 +12,10 @@ use super::{RunId, RuntimeVersion};
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// The run.
     pub run: RunId,
     /// Version and commit of this suite.
     pub suite: String,
-    /// The runtime's endpoint.
     pub endpoint: String,
-    /// What the runtime calls itself.
     pub runtime: RuntimeVersion,
     /// Its OCI runtime; absent if it does not report one.
     pub oci: Option<OciRuntime>,
@@ -43,7 +40,6 @@ pub struct OciRuntime {
     pub version: Option<String>,
 }
 
-/// The cgroup driver of a runtime.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CgroupDriver {
@@ -55,7 +51,6 @@ pub enum CgroupDriver {
 
 impl CgroupDriver {
     /// The driver of this name; none if there is no such one.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Systemd, Self::Cgroupfs]
             .into_iter()
@@ -63,7 +58,6 @@ impl CgroupDriver {
     }
 
     /// Its name, as the configurations of kubelets and runtimes have it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Systemd => "systemd",
@@ -97,7 +91,6 @@ pub struct RunPlan {
     pub executions: Vec<PlannedExecution>,
     /// The ids of the invariants that are judged.
     pub invariants: Vec<String>,
-    /// The image that containers run.
     pub image: String,
     /// Pods on the node that the run did not make.
     pub foreign_pods: u64,
@@ -123,15 +116,12 @@ pub struct RunPlan {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbedCapabilities {
-    /// Events.
     pub events: Option<bool>,
-    /// Lists as streams.
     pub streamed_lists: Option<bool>,
     /// Several named runtime handlers.
     pub handlers: Option<bool>,
     /// Sandboxes with their own network.
     pub network: Option<bool>,
-    /// Stop signals of containers.
     pub stop_signal: Option<bool>,
 }
 
@@ -139,7 +129,6 @@ pub struct ProbedCapabilities {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FanOut {
-    /// To each of them.
     Broadcast,
     /// To one of them, so that subscribers take events from each other, as containerd 1.7 does.
     SingleConsumer,
@@ -151,11 +140,9 @@ pub enum FanOut {
 pub struct PlannedCase {
     /// The name by which it is listed.
     pub name: String,
-    /// Its whole YAML.
     pub definition: String,
 }
 
-/// One execution to come.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedExecution {
@@ -171,11 +158,9 @@ pub struct PlannedExecution {
 pub struct ExpectationFile {
     /// Its name, as the user gave it.
     pub path: String,
-    /// Its whole YAML.
     pub text: String,
 }
 
-/// How a run ended.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {

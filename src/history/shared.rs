@@ -38,7 +38,6 @@ impl<T> From<T> for Shared<T> {
 
 impl<T: Clone> Shared<T> {
     /// The value; a copy if it is shared.
-    #[must_use]
     pub fn into_inner(self) -> T {
         Arc::unwrap_or_clone(self.0)
     }
@@ -52,7 +51,6 @@ impl<T: fmt::Debug> fmt::Debug for Shared<T> {
 
 impl<K: Ord, V> Shared<BTreeMap<K, V>> {
     /// An empty map.
-    #[must_use]
     pub fn new() -> Self {
         Self::from(BTreeMap::new())
     }

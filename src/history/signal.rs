@@ -43,7 +43,6 @@ impl Signal {
     pub const USER_2: Self = Self(30);
 
     /// Its number in Linux, if it is one that the suite sends.
-    #[must_use]
     pub fn linux_number(self) -> Option<u8> {
         self.sent().map(|(_, _, number)| number)
     }

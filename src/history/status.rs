@@ -21,13 +21,9 @@ pub const POD_UID_LABEL: &str = "io.kubernetes.pod.uid";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// `CONTAINER_CREATED_EVENT`.
     Created,
-    /// `CONTAINER_STARTED_EVENT`.
     Started,
-    /// `CONTAINER_STOPPED_EVENT`.
     Stopped,
-    /// `CONTAINER_DELETED_EVENT`.
     Deleted,
     /// A number that the CRI does not define.
     Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
@@ -49,7 +45,6 @@ impl fmt::Display for EventKind {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SandboxState {
-    /// `SANDBOX_READY`.
     #[default]
     Ready,
     /// `SANDBOX_NOTREADY`.
@@ -72,12 +67,9 @@ impl fmt::Display for SandboxState {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerState {
-    /// `CONTAINER_CREATED`.
     #[default]
     Created,
-    /// `CONTAINER_RUNNING`.
     Running,
-    /// `CONTAINER_EXITED`.
     Exited,
     /// `CONTAINER_UNKNOWN`, or a number that the CRI does not define.
     Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
@@ -100,9 +92,7 @@ impl fmt::Display for ContainerState {
 pub struct Event {
     /// The container that the event is about; for a sandbox's own event, the sandbox's id.
     pub container: ContainerId,
-    /// What happened to it.
     pub kind: EventKind,
-    /// When the runtime made the event.
     pub created_at: RuntimeNanos,
     /// The sandbox at that time. Absent is a defect that kubelets stumble over.
     pub sandbox: Option<Shared<SandboxStatus>>,
@@ -112,7 +102,6 @@ pub struct Event {
 
 impl Event {
     /// The event's own container in its snapshot.
-    #[must_use]
     pub fn own_status(&self) -> Option<&Shared<ContainerStatus>> {
         self.containers
             .iter()
@@ -120,7 +109,6 @@ impl Event {
     }
 
     /// The pod's UID, if the event has it.
-    #[must_use]
     pub fn pod_uid(&self) -> Option<&PodUid> {
         self.sandbox
             .as_ref()?
@@ -134,11 +122,8 @@ impl Event {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxMetadata {
-    /// The pod's name.
     pub name: Text,
-    /// The pod's UID.
     pub uid: PodUid,
-    /// The pod's namespace.
     pub namespace: Text,
     /// How often the sandbox has been made anew for this pod.
     pub attempt: u32,
@@ -148,7 +133,6 @@ pub struct SandboxMetadata {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SandboxReport {
-    /// The sandbox.
     pub status: Shared<SandboxStatus>,
     /// The statuses of its containers, if the runtime includes them.
     pub containers: Vec<Shared<ContainerStatus>>,
@@ -171,20 +155,14 @@ impl From<SandboxStatus> for SandboxReport {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxStatus {
-    /// The sandbox's id.
     pub id: SandboxId,
-    /// Which pod it belongs to.
     pub metadata: Option<SandboxMetadata>,
-    /// Ready or not.
     pub state: SandboxState,
-    /// When it was made.
     pub created_at: RuntimeNanos,
     /// The pod's addresses, the primary one first; empty on the host network.
     #[cfg_attr(test, arbitrary(with = any::texts))]
     pub ips: Vec<String>,
-    /// Its labels.
     pub labels: Labels,
-    /// Its annotations.
     pub annotations: Labels,
     /// The runtime handler that runs it; empty for the default one.
     pub runtime_handler: String,
@@ -194,7 +172,6 @@ pub struct SandboxStatus {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerMetadata {
-    /// The container's name in its pod.
     pub name: Text,
     /// How often the container has been made anew.
     pub attempt: u32,
@@ -204,13 +181,10 @@ pub struct ContainerMetadata {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContainerStatus {
-    /// The container's id.
     pub id: ContainerId,
     /// Its name and attempt.
     pub metadata: Option<ContainerMetadata>,
-    /// Its state.
     pub state: ContainerState,
-    /// When it was created.
     pub created_at: RuntimeNanos,
     /// When it was started; 0 before.
     pub started_at: RuntimeNanos,
@@ -226,11 +200,8 @@ pub struct ContainerStatus {
     pub reason: Text,
     /// A sentence for why it is in this state.
     pub message: String,
-    /// Its labels.
     pub labels: Labels,
-    /// Its annotations.
     pub annotations: Labels,
-    /// Its configuration.
     pub setup: Shared<ContainerSetup>,
 }
 
@@ -238,7 +209,6 @@ pub struct ContainerStatus {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContainerReport {
-    /// The container.
     pub status: Shared<ContainerStatus>,
     /// Its stop signal; [`Signal::DEFAULT`] if the runtime reports none.
     pub stop_signal: Signal,
@@ -258,15 +228,10 @@ impl From<ContainerStatus> for ContainerReport {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SandboxListing {
-    /// The sandbox's id.
     pub id: SandboxId,
-    /// Which pod it belongs to.
     pub metadata: Option<SandboxMetadata>,
-    /// Ready or not.
     pub state: SandboxState,
-    /// When it was made.
     pub created_at: RuntimeNanos,
-    /// Its labels.
     pub labels: Labels,
 }
 
@@ -274,17 +239,13 @@ pub struct SandboxListing {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContainerListing {
-    /// The container's id.
     pub id: ContainerId,
     /// The sandbox it lives in.
     pub sandbox: SandboxId,
     /// Its name and attempt.
     pub metadata: Option<ContainerMetadata>,
-    /// Its state.
     pub state: ContainerState,
-    /// When it was created.
     pub created_at: RuntimeNanos,
-    /// Its labels.
     pub labels: Labels,
     /// The image as the user named it; absent where the runtime sent none.
     pub image: Option<Text>,
@@ -294,7 +255,6 @@ pub struct ContainerListing {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageListing {
-    /// The image's id.
     pub id: String,
     /// Every `name:tag` by which it is known.
     pub tags: Vec<String>,

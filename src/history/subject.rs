@@ -14,7 +14,6 @@ use super::{
 pub struct Subject {
     /// What it is, and its specification.
     pub kind: SubjectKind,
-    /// Its id.
     pub id: ContainerId,
     /// Its events, in order of arrival.
     pub arrivals: Vec<EventArrival>,
@@ -23,15 +22,12 @@ pub struct Subject {
 /// The kind of a subject, with its specification.
 #[derive(Clone, Debug)]
 pub enum SubjectKind {
-    /// A sandbox.
     Sandbox(Arc<SandboxSpec>),
-    /// A container.
     Container(Arc<ContainerSpec>),
     /// Known by its events alone: no call of the case has returned this id (yet).
     Stray,
 }
 
-/// The arrival of one event.
 #[derive(Clone, Debug)]
 pub struct EventArrival {
     entry: Arc<Entry>,
@@ -39,7 +35,6 @@ pub struct EventArrival {
 
 impl Subject {
     /// Its name in the case; absent for an unknown id.
-    #[must_use]
     pub fn binding(&self) -> Option<&str> {
         match &self.kind {
             SubjectKind::Sandbox(spec) => Some(&spec.binding),
@@ -49,7 +44,6 @@ impl Subject {
     }
 
     /// Its name in messages: `c`, `c#17` for the 17th of that name, or its id if it has no name.
-    #[must_use]
     pub fn label(&self) -> String {
         match &self.kind {
             SubjectKind::Container(spec) if spec.attempt > 0 => {
@@ -59,8 +53,6 @@ impl Subject {
         }
     }
 
-    /// The first event of this kind.
-    #[must_use]
     pub fn first(&self, kind: EventKind) -> Option<&EventArrival> {
         self.arrivals
             .iter()
@@ -76,32 +68,24 @@ impl EventArrival {
         })
     }
 
-    /// The event.
-    #[must_use]
     pub fn event(&self) -> &Event {
         self.parts().1
     }
 
     /// The stream on which it arrived.
-    #[must_use]
     pub fn subscription(&self) -> SubscriptionId {
         self.parts().0
     }
 
-    /// Its place in the history.
-    #[must_use]
     pub fn seq(&self) -> Seq {
         self.entry.seq
     }
 
-    /// When it arrived.
-    #[must_use]
     pub fn at(&self) -> HostInstant {
         self.entry.at
     }
 
     /// The size of its message in bytes; 0 if that is not known.
-    #[must_use]
     pub fn bytes(&self) -> u32 {
         u32::try_from(self.parts().2.len()).unwrap_or(u32::MAX)
     }

@@ -41,27 +41,18 @@ pub enum CgroupError {
     /// There is no hierarchy with the memory controller.
     #[error("this host has no complete cgroup hierarchy that limits memory")]
     NoHierarchy,
-    /// No cgroup can freeze the container's processes.
     #[error("this host has no complete cgroup hierarchy that freezes processes")]
     NoFreezer,
     /// systemd failed.
     #[error(transparent)]
     Slice(#[from] SliceError),
-    /// The runtime's cgroups are not visible here.
     #[error("the cgroup {0} is not visible to this process")]
     Elsewhere(String),
     /// The sandbox's process cannot be found.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// An error of the system.
     #[error("{path}: {source}")]
-    System {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
-    /// It still contains processes.
+    System { path: PathBuf, source: io::Error },
     #[error("it still contains processes")]
     Busy,
 }
@@ -91,7 +82,6 @@ enum Version {
 
 impl PodCgroup {
     /// The cgroup with this number of a run in this process, for the runtime's cgroup driver.
-    #[must_use]
     pub fn new(run: &RunId, number: u32, driver: CgroupDriver) -> Self {
         Self {
             owner: Owner::new(run),
@@ -101,7 +91,6 @@ impl PodCgroup {
     }
 
     /// The cgroup parent for the runtime: the name of a slice, or the path from the root.
-    #[must_use]
     pub fn parent(&self) -> String {
         if self.is_slice {
             return self.to_string();
@@ -115,7 +104,6 @@ impl PodCgroup {
     }
 
     /// The run that has created it.
-    #[must_use]
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
@@ -147,7 +135,6 @@ impl fmt::Display for PodCgroup {
 }
 
 impl Hierarchies {
-    /// The hierarchies of this host.
     pub(super) fn mounted() -> Result<Self, CgroupError> {
         let path = Path::new("/proc/self/mountinfo");
         let mounts = fs::read_to_string(path).map_err(at(path))?;

@@ -17,11 +17,8 @@ const MODE: u32 = 0o600;
 
 impl Kernel {
     /// Copies a checkpoint, and zeroes what is known of the processes in the copy. On a simulated
-    /// kernel there are no files.
-    ///
-    /// # Errors
-    /// If the archive cannot be read here, is compressed or has no processes, or the copy cannot be
-    /// written.
+    /// kernel there are no files. Fails if the archive cannot be read here, is compressed or has no
+    /// processes, or the copy cannot be written.
     pub fn damage_checkpoint(&self, archive: &Path, copy: &Path) -> io::Result<()> {
         match self {
             Self::Host => damage(archive, copy),

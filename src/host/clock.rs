@@ -26,9 +26,6 @@ pub struct Reactor {
 
 impl Reactor {
     /// A multi-threaded reactor with the host's clock.
-    ///
-    /// # Errors
-    /// If the async runtime cannot be created.
     pub fn real() -> io::Result<Self> {
         let runtime = Runtime::new()?;
         Ok(Self {
@@ -38,9 +35,6 @@ impl Reactor {
     }
 
     /// A single-threaded reactor with a simulated clock, which begins at the host's time.
-    ///
-    /// # Errors
-    /// If the async runtime cannot be created.
     pub fn simulated() -> io::Result<Self> {
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_all().start_paused(true).build()?;
@@ -58,13 +52,11 @@ impl Reactor {
     }
 
     /// The Tokio runtime.
-    #[must_use]
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
     /// Whether time is simulated.
-    #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.simulated
     }
@@ -96,7 +88,6 @@ impl Drop for Reactor {
 }
 
 /// The current time by both clocks.
-#[must_use]
 pub fn now() -> HostInstant {
     simulated_now().unwrap_or_else(real_now)
 }
@@ -114,7 +105,6 @@ impl BootTicks {
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The current time, rounded down as the kernel does.
-    #[must_use]
     pub fn now() -> Self {
         let now = clock_gettime(ClockId::Boottime);
         let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
@@ -160,18 +150,12 @@ pub struct SteppedClock {
 
 impl SteppedClock {
     /// Steps the wall clock: the simulated one on a simulated reactor, otherwise the host's.
-    ///
-    /// # Errors
-    /// If the system does not permit it.
-    pub(super) fn by(by_ns: i64) -> io::Result<Self> {
+    pub fn by(by_ns: i64) -> io::Result<Self> {
         step(by_ns)?;
         Ok(Self { by_ns })
     }
 
     /// Restores the clock.
-    ///
-    /// # Errors
-    /// If the system does not permit it.
     pub fn restore(mut self) -> io::Result<()> {
         step(-std::mem::take(&mut self.by_ns))
     }

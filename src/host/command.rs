@@ -34,30 +34,24 @@ const OUTPUT_BYTES: usize = 2 << 10;
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// It exited with an error.
     #[error("it ended with {status}{}", describe(output))]
     Failed {
-        /// Its exit status.
         status: ExitStatus,
         /// The end of its output.
         output: String,
     },
-    /// It was killed after a timeout.
     #[error("it did not end within {bound:?} and was killed{}", describe(output))]
     Slow {
-        /// The timeout.
         bound: Duration,
         /// The end of its output.
         output: String,
     },
-    /// An error of the system.
     #[error("run it: {0}")]
     System(#[from] io::Error),
 }
 
 impl CommandError {
     /// Whether it failed without a word, as a search does that finds nothing.
-    #[must_use]
     pub fn is_silent_failure(&self) -> bool {
         matches!(self, Self::Failed { output, .. } if output.trim().is_empty())
     }

@@ -5,9 +5,7 @@ use std::path::Path;
 /// CRI-O's monitor of a container.
 pub(super) const CONMON: &str = "conmon";
 
-/// A process's command line.
 pub(super) struct CommandLine<'a> {
-    /// The name of the program's file.
     pub(super) program: &'a str,
     arguments: Vec<&'a str>,
 }

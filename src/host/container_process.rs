@@ -26,34 +26,27 @@ pub enum ProcessError {
         "the id `{0}` is too short to identify a process: it needs {SHORTEST_ID} bytes at least"
     )]
     Vague(String),
-    /// No process is in its cgroup.
     #[error("no process of this host is in a cgroup of {0}")]
     Missing(String),
-    /// Several processes are in its cgroup.
     #[error("{1} processes of this host are in a cgroup of {0}")]
     Several(String, usize),
     /// Its parent is not known to monitor it.
     #[error("the parent of the process of {0}, {1}, is no known monitor of it")]
     Unmonitored(String, String),
-    /// It has not ended.
     #[error("process {0} was killed but did not end within {1:?}")]
     Lives(u32, Duration),
-    /// An error of the system.
     #[error("find or signal the process of a sandbox or container: {0}")]
     System(#[from] io::Error),
 }
 
-/// A process, with a handle on it.
 #[derive(Debug)]
 pub(super) struct ProcessHandle {
     pid: Pid,
     handle: OwnedFd,
 }
 
-/// The process of the sandbox or container with this id.
-///
-/// # Errors
-/// If it cannot be found, or is not unique.
+/// The process of the sandbox or container with this id. Fails if it cannot be found, or is not
+/// unique.
 pub(super) fn find(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
     check(own)?;
     let mut found = Vec::new();
@@ -79,9 +72,6 @@ fn check(own: &OwnId) -> Result<(), ProcessError> {
 /// The process of the container with this id, which has only one. The processes with the highest
 /// numbers are looked at first, mostly the newest ones: on a node with many others this is much
 /// faster than [`find`], which looks at all.
-///
-/// # Errors
-/// If it cannot be found.
 pub(super) fn find_newest(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
     check(own)?;
     let mut processes = processes()?;
@@ -104,8 +94,6 @@ pub struct SeenProcess {
 }
 
 impl SeenProcess {
-    /// Its pid.
-    #[must_use]
     pub fn pid(self) -> u32 {
         self.pid
     }
@@ -127,7 +115,6 @@ impl Kernel {
 
     /// The process with this pid, if it is proven to be that of this container by its cgroup. That
     /// of a guest is not: here its pid is that of another process, or of none.
-    #[must_use]
     pub fn process_of(&self, container: &str, pid: u32) -> Option<SeenProcess> {
         let began = match self {
             Self::Simulated(simulated) => simulated.runs(container).then(BootTicks::default)?,
@@ -143,7 +130,6 @@ impl Kernel {
     }
 
     /// Whether a process of this container has ended since it was seen.
-    #[must_use]
     pub fn has_ended(&self, container: &str, seen: SeenProcess) -> bool {
         match self {
             Self::Host => began(&SeenProcess::folder(seen.pid)) != Some(seen.began),
@@ -164,9 +150,6 @@ fn processes() -> io::Result<Vec<Pid>> {
 }
 
 /// Whether a process is in the cgroup with this id.
-///
-/// # Errors
-/// If that cannot be determined.
 pub(super) fn exists(own: &OwnId) -> Result<bool, ProcessError> {
     match find(own) {
         Ok(_) | Err(ProcessError::Several(..)) => Ok(true),

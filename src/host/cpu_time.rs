@@ -13,9 +13,6 @@ const TICK: Duration = Duration::from_millis(10);
 
 impl RuntimeProcess {
     /// The CPU time that it has used, in steps of 10 ms; that of its children is not included.
-    ///
-    /// # Errors
-    /// If it has ended, or `/proc` cannot be read.
     pub fn cpu_time(&self) -> io::Result<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()))?;
         self.check_alive().map_err(io::Error::other)?;
@@ -24,7 +21,6 @@ impl RuntimeProcess {
 }
 
 /// The CPU time that this process has used.
-#[must_use]
 pub fn own_cpu_time() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(used).unwrap_or_default()

@@ -13,9 +13,7 @@ use crate::files::is_trusted_user;
 /// as well if the container is on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Daemon {
-    /// Its pid.
     pub pid: u32,
-    /// Its name.
     pub name: String,
     /// Its arguments, without the program.
     pub arguments: Vec<String>,
@@ -46,7 +44,6 @@ impl Daemon {
 
     /// A variable of its environment, as it was when the process started; none if it cannot be
     /// read.
-    #[must_use]
     pub fn variable(&self, host: &FileTree, name: &str) -> Option<String> {
         let environment = host.read(format!("/proc/{}/environ", self.pid)).ok()?;
         let mut variables = environment.split('\0').filter_map(|it| it.split_once('='));
@@ -55,10 +52,6 @@ impl Daemon {
     }
 
     /// Whether its name for a socket and this path of another tree are the same socket.
-    ///
-    /// # Errors
-    /// If the path of the other tree cannot be read, or its own for any reason but that it does not
-    /// exist.
     pub fn has_socket(
         &self,
         path: impl AsRef<Path>,
@@ -74,7 +67,6 @@ impl Daemon {
 }
 
 /// The processes of a host with one of these names, of at most 15 bytes each, by pid.
-#[must_use]
 pub fn daemons(host: &FileTree, names: &[&str]) -> Vec<Daemon> {
     find(host, |process| known_name(host, process, names))
 }

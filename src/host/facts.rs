@@ -4,7 +4,6 @@ use std::fs;
 
 use crate::history::Host;
 
-/// The current facts.
 pub(super) fn host() -> Host {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

@@ -27,7 +27,6 @@ impl Default for FileTree {
 
 impl FileTree {
     /// The tree at this path of this process.
-    #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -39,18 +38,12 @@ impl FileTree {
     }
 
     /// The text of a file of at most 1 MiB. Bytes that are not UTF-8 are replaced.
-    ///
-    /// # Errors
-    /// If it cannot be read or is larger.
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<String> {
         let bytes = files::read_all(self.folder()?.read_inside(path.as_ref())?, LARGEST_BYTES)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The first bytes of a file, at most this many.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn read_start(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
         let file = self.folder()?.read_inside(path.as_ref())?;
@@ -63,18 +56,12 @@ impl FileTree {
         self.read_link(path).is_ok()
     }
 
-    /// The target of a link.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is no link.
+    /// The target of a link. Fails if it cannot be read, or is no link.
     pub fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         self.folder()?.read_link_inside(path.as_ref())
     }
 
     /// The end of a text file, at most this many bytes, from the beginning of a line.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn read_end(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<String> {
         let mut file = self.folder()?.read_inside(path.as_ref())?;
         let skipped = file.metadata()?.len().saturating_sub(bytes);
@@ -90,20 +77,14 @@ impl FileTree {
     }
 
     /// The paths of the entries of a directory, sorted.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn list(&self, path: impl AsRef<Path>) -> io::Result<Vec<PathBuf>> {
         let path = path.as_ref();
         let names = self.folder()?.open_inside(path)?.names(ENTRIES)?;
         Ok(names.into_iter().map(|name| path.join(name)).collect())
     }
 
-    /// Runs a program of the tree, as a process of this host, and returns what it prints, at most
-    /// 1 MiB.
-    ///
-    /// # Errors
-    /// If it cannot be run, fails, or does not end within `bound`.
+    /// Runs a program of the tree, as a process of this host, and returns what it prints, at most 1
+    /// MiB. Fails if it cannot be run, fails, or does not end within `bound`.
     pub fn output_of(
         &self,
         program: impl AsRef<Path>,
@@ -114,10 +95,8 @@ impl FileTree {
     }
 
     /// Runs a program as [`output_of`](Self::output_of) does, but only if nobody but root and the
-    /// user of this process can have put it there: root must not run the programs of others.
-    ///
-    /// # Errors
-    /// If it cannot be run, belongs to another user, or others can write to it.
+    /// user of this process can have put it there: root must not run the programs of others. Fails
+    /// if it cannot be run, belongs to another user, or others can write to it.
     pub(super) fn output_of_trusted(
         &self,
         program: &Path,

@@ -32,16 +32,13 @@ pub enum FillError {
          {largest} MiB is filled"
     )]
     Large {
-        /// The monitor.
         monitor: String,
         /// Where it writes.
         directory: PathBuf,
         /// The size of the file system.
         mib: u64,
-        /// The largest that is filled.
         largest: u64,
     },
-    /// An error of the system.
     #[error("fill the file system of {0}: {1}")]
     System(PathBuf, #[source] io::Error),
 }
@@ -55,7 +52,6 @@ pub struct FilledDisk {
 
 #[derive(Debug)]
 enum Place {
-    /// What fills it.
     Host(File),
     Simulated(Arc<dyn Simulation>, String),
 }
@@ -82,7 +78,6 @@ impl FilledDisk {
         Ok(found)
     }
 
-    /// The one of a container on a simulated kernel.
     pub(super) fn simulated(kernel: Arc<dyn Simulation>, container: &str) -> Self {
         Self {
             name: "1".to_owned(),
@@ -91,7 +86,6 @@ impl FilledDisk {
     }
 
     /// The monitor, and where it writes.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

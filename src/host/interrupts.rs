@@ -22,9 +22,6 @@ pub struct InterruptSignals {
 
 impl InterruptSignals {
     /// Installs the handlers.
-    ///
-    /// # Errors
-    /// If the system does not permit it.
     pub fn listen() -> io::Result<Self> {
         let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup()));
         Ok(Self {
@@ -71,9 +68,6 @@ impl InterruptSignals {
 ///
 /// Signals that follow at once are the same: `timeout` sends one to the process and one to its
 /// group.
-///
-/// # Errors
-/// If the system does not permit it.
 pub fn on_interrupt(
     first: impl FnOnce(&'static str) + Send + 'static,
     second: impl FnOnce() + Send + 'static,

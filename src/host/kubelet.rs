@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use settings::DEFAULT_ENDPOINT;
-pub use settings::{KubeletSettings, Setting, UnusableFile};
+pub use settings::KubeletSettings;
 
 use super::command::CommandError;
 use super::daemon::{self, Daemon};
@@ -45,13 +45,11 @@ impl Deref for KubeletProcess {
 
 impl KubeletProcess {
     /// Whether the process is nothing but a kubelet. k3s, for example, contains the runtime, too.
-    #[must_use]
     pub fn is_kubelet_only(&self) -> bool {
         self.name == KUBELET
     }
 
     /// What its configuration files and flags set.
-    #[must_use]
     pub fn settings(&self) -> KubeletSettings {
         KubeletSettings::read(self)
     }
@@ -63,7 +61,6 @@ impl KubeletProcess {
     /// configuration of a kubelet of the host cannot be read and its connections are unknown, it
     /// counts as using the runtime; one in a container only if it has the socket in the usual
     /// place, or its files cannot be seen.
-    #[must_use]
     pub fn uses(&self, socket: &Path) -> bool {
         if self.is_connected == Some(true) {
             return true;
@@ -88,9 +85,6 @@ impl KubeletProcess {
     /// Its version, such as `v1.36.1`, as its own program prints it for `--version`, which does
     /// nothing else. Only a program of the host is run, and only if no other user can have put it
     /// there.
-    ///
-    /// # Errors
-    /// If the program cannot be run, or prints something else.
     pub fn version(&self, host: &FileTree) -> Result<String, CommandError> {
         const BOUND: Duration = Duration::from_secs(10);
         let other = |text: String| CommandError::System(std::io::Error::other(text));
@@ -112,7 +106,6 @@ impl KubeletProcess {
 /// The processes of a host that are or contain a kubelet, by pid; those in containers come last.
 /// One that has one of these sockets, see [`socket_clients`](super::socket_clients), and listens at
 /// a kubelet's port is a kubelet whatever its name.
-#[must_use]
 pub fn kubelets(host: &FileTree, clients: Option<&BTreeSet<u64>>) -> Vec<KubeletProcess> {
     let is_connected = |process: &Path| {
         let clients = clients.filter(|clients| !clients.is_empty());

@@ -40,17 +40,11 @@ struct Ownership {
 
 impl Leftover {
     /// Kills it. It is no error if it has already ended.
-    ///
-    /// # Errors
-    /// If the system does not permit it.
     pub fn kill(&self) -> io::Result<()> {
         self.signal(Signal::KILL)
     }
 
     /// Lets it run on, if SIGSTOP has frozen it.
-    ///
-    /// # Errors
-    /// If the system does not permit it.
     pub fn thaw(&self) -> io::Result<()> {
         self.signal(Signal::CONT)
     }
@@ -160,7 +154,6 @@ pub(super) fn monitored(runs: &[Owner]) -> OwnIds {
 
 /// The shims that began after one of these runs did, for a sandbox that is not among these ids and
 /// of which no file is left: nothing shows who made it. One sentence each.
-#[must_use]
 pub fn unexplained_shims(runs: &[Owner], listed: &BTreeSet<String>) -> Vec<String> {
     let Some(since) = runs.iter().filter_map(Owner::began).min() else {
         return Vec::new();

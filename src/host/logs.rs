@@ -33,7 +33,6 @@ const RECORDS_BYTES: u64 = 16 << 20;
 /// How many entries of a parent are looked at.
 const SEARCHED: usize = 100_000;
 
-/// The log directory of one run.
 #[derive(Clone, Debug)]
 pub struct LogDirectory {
     path: PathBuf,
@@ -55,15 +54,12 @@ pub struct RunRecords {
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
 pub struct LogDirectoryError {
-    /// Its path.
     pub path: PathBuf,
-    /// The error of the system.
     pub source: io::Error,
 }
 
 impl LogDirectory {
     /// The directory of a run in this process, below `parent`. It is not created yet.
-    #[must_use]
     pub fn new(parent: &Path, run: &RunId) -> Self {
         let owner = Owner::new(run);
         // The runtime has another working directory.
@@ -78,9 +74,6 @@ impl LogDirectory {
 
     /// Creates the directory of a run in this process: below the given parent, else below
     /// `/var/log`, or below the temporary directory if the former is not writable.
-    ///
-    /// # Errors
-    /// If it cannot be created, or if other users could replace it.
     pub fn make(
         parent: Option<&Path>,
         run: &RunId,
@@ -119,22 +112,16 @@ impl LogDirectory {
         Ok(logs)
     }
 
-    /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The run that created it.
-    #[must_use]
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
     /// Adds the id of a sandbox or container to those that the run has made.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn note(&self, OwnId { id, since }: &OwnId) -> io::Result<()> {
         let (_, own) = self.handles.as_deref().ok_or(io::ErrorKind::NotFound)?;
         let mut records = own.append(OsStr::new(RECORDS), 0o600)?;
@@ -146,7 +133,6 @@ impl LogDirectory {
     }
 
     /// The records of the run; empty if they cannot be read, or are of another run.
-    #[must_use]
     pub fn records(&self) -> RunRecords {
         let mut text = String::new();
         let records = self.handles.as_deref();
@@ -170,9 +156,6 @@ impl LogDirectory {
     }
 
     /// Removes it with all logs. It is no error if it is already gone.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
         let Some((above, _)) = self.handles.as_deref() else {
             return Ok(());
@@ -184,7 +167,6 @@ impl LogDirectory {
     }
 
     /// The log directories that this user's runs have left below `parent` or the default parents.
-    #[must_use]
     pub fn found(parent: Option<&Path>) -> Vec<Self> {
         let parents = parent.map_or_else(default_parents, |parent| vec![parent.to_owned()]);
         let found = parents.iter().map(|parent| {
@@ -195,7 +177,6 @@ impl LogDirectory {
     }
 
     /// Those below `/var/log` of a root directory, whose links do not lead out of it.
-    #[must_use]
     pub fn found_inside(root: &Path) -> Vec<Self> {
         let parent = Path::new(DEFAULT_PARENT);
         let above = Folder::open(root).and_then(|root| root.open_inside(parent));
@@ -225,7 +206,6 @@ impl LogDirectory {
 
 impl RunRecords {
     /// Whether the run was on the runtime at this socket.
-    #[must_use]
     pub fn are_of(&self, socket: Option<&Path>) -> bool {
         self.socket.is_some() && self.socket == socket.map(resolved)
     }

@@ -49,17 +49,14 @@ pub use daemon::{Daemon, daemons};
 pub use file_tree::FileTree;
 pub use filled_disk::{FillError, FilledDisk};
 pub use interrupts::{InterruptSignals, on_interrupt};
-pub use kubelet::{KubeletProcess, KubeletSettings, Setting, UnusableFile, kubelets};
+pub use kubelet::{KubeletProcess, KubeletSettings, kubelets};
 pub use leftovers::{Leftover, unexplained_shims};
-pub use logs::{LogDirectory, LogDirectoryError, RunRecords};
+pub use logs::{LogDirectory, LogDirectoryError};
 pub use monitor::{FrozenMonitor, Monitored, thaw_monitors};
 pub use owner::{OwnId, OwnIds, Owner};
-pub use paused_container::PausedContainer;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
-pub use runtime_process::{
-    RuntimeProcess, RuntimeProcessError, is_server_trusted, is_server_visible,
-};
+pub use runtime_process::{RuntimeProcess, is_server_trusted, is_server_visible};
 pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, RuntimeEndError, start_stopped_runtime};
 pub use subscriber_process::{SubscriberProcess, connection_to_hold, hold_connection};
 pub use systemd_slice::SliceError;
@@ -70,10 +67,8 @@ use crate::history::{Holder, Host, HostInstant, Resource, RunId, Signal};
 /// The kernel under the runtime under test.
 #[derive(Clone, Debug, Default)]
 pub enum Kernel {
-    /// The kernel of this host.
     #[default]
     Host,
-    /// A simulated kernel.
     Simulated(Arc<dyn Simulation>),
 }
 
@@ -87,14 +82,12 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn signal(&self, container: &str, signal: Signal) -> bool;
     /// Freezes the processes of a container; returns whether there is one.
     fn pause(&self, container: &str) -> bool;
-    /// Lets them run on.
     fn resume(&self, container: &str);
     /// Kills the runtime's monitor of a container, and the container's process if asked to; returns
     /// whether there was one.
     fn kill_monitor(&self, container: &str, with_container: bool) -> bool;
     /// Freezes the runtime's monitor of a container; returns whether there is one.
     fn freeze_monitor(&self, container: &str) -> bool;
-    /// Lets it run on.
     fn thaw_monitor(&self, container: &str);
     /// Fills the file system on which the runtime's monitor of a container writes; returns whether
     /// there is one.
@@ -115,9 +108,6 @@ pub trait Simulation: fmt::Debug + Send + Sync {
 
 impl Kernel {
     /// The number of OOM kills in all cgroups.
-    ///
-    /// # Errors
-    /// If this host's kernel does not report it.
     pub fn oom_kills(&self) -> io::Result<u64> {
         match self {
             Self::Host => oom_kills(),
@@ -127,9 +117,6 @@ impl Kernel {
 
     /// How much a holder holds of each of its resources; `ids` are those of the pods, and the
     /// runtime is the one at this socket.
-    ///
-    /// # Errors
-    /// If that cannot be determined.
     pub async fn resources(
         &self,
         socket: Option<&Path>,
@@ -149,10 +136,7 @@ impl Kernel {
     }
 
     /// The number of lines in the runtime's log, which the user's command prints; none without a
-    /// command.
-    ///
-    /// # Errors
-    /// If the command cannot be run, fails, or does not end within `bound`.
+    /// command. Fails if the command cannot be run, fails, or does not end within `bound`.
     pub async fn log_lines(
         &self,
         command: Option<&str>,
@@ -168,7 +152,6 @@ impl Kernel {
     }
 
     /// The remaining processes of containers and sandboxes with these ids.
-    #[must_use]
     pub fn leftovers(&self, ids: &OwnIds) -> Vec<Leftover> {
         match self {
             Self::Host => leftovers::find(ids),
@@ -178,7 +161,6 @@ impl Kernel {
 
     /// The ids of containers and sandboxes with a shim or monitor whose log path belongs to one of
     /// these runs, and that began after the run did.
-    #[must_use]
     pub fn monitored(&self, runs: &[Owner]) -> OwnIds {
         match self {
             Self::Host => leftovers::monitored(runs),
@@ -187,7 +169,6 @@ impl Kernel {
     }
 
     /// The ids in the names of all cgroups.
-    #[must_use]
     pub fn ids_of_cgroups(&self) -> BTreeSet<String> {
         match (self, Hierarchies::mounted()) {
             (Self::Host, Ok(hierarchies)) => hierarchies.ids(),
@@ -197,7 +178,6 @@ impl Kernel {
 
     /// Removes the empty cgroups of containers and sandboxes with these ids; returns whether none
     /// is left.
-    #[must_use]
     pub fn remove_empty_cgroups(&self, ids: &OwnIds) -> bool {
         match self {
             Self::Host => leftovers::remove_cgroups(ids),
@@ -206,9 +186,6 @@ impl Kernel {
     }
 
     /// The pattern for core dumps, see `core(5)`.
-    ///
-    /// # Errors
-    /// If this host's kernel does not report it.
     pub fn core_pattern(&self) -> io::Result<String> {
         match self {
             Self::Host => std::fs::read_to_string("/proc/sys/kernel/core_pattern"),
@@ -216,19 +193,9 @@ impl Kernel {
         }
     }
 
-    /// Steps the wall clock, until the result is dropped.
-    ///
-    /// # Errors
-    /// If the system does not permit it.
-    pub fn step_clock(&self, by_ns: i64) -> io::Result<SteppedClock> {
-        SteppedClock::by(by_ns)
-    }
-
     /// Runs the user's shell command, which runs and removes a container outside the CRI. A
-    /// simulated kernel runs such a container, too, whatever the command does.
-    ///
-    /// # Errors
-    /// If the command cannot be run, fails, or does not end within `bound`.
+    /// simulated kernel runs such a container, too, whatever the command does. Fails if the command
+    /// cannot be run, fails, or does not end within `bound`.
     pub async fn run_outside_cri(
         &self,
         command: &str,
@@ -243,11 +210,8 @@ impl Kernel {
 
     /// Ends the runtime at this socket with one of the user's commands, or kills its process if
     /// there is no command for that. Until [`Self::start_runtime`] is called,
-    /// [`start_stopped_runtime`] starts it with another.
-    ///
-    /// # Errors
-    /// If the command cannot be run or fails, if the process cannot be found or killed, or if it
-    /// takes longer than `bound`.
+    /// [`start_stopped_runtime`] starts it with another. Fails if the command cannot be run or
+    /// fails, if the process cannot be found or killed, or if it takes longer than `bound`.
     pub async fn end_runtime(
         &self,
         socket: Option<&Path>,
@@ -278,9 +242,7 @@ impl Kernel {
     }
 
     /// Starts the runtime with the user's command; processes that it leaves running are not killed.
-    ///
-    /// # Errors
-    /// If the command cannot be run, fails, or does not end within `bound`.
+    /// Fails if the command cannot be run, fails, or does not end within `bound`.
     pub async fn start_runtime(&self, command: &str, bound: Duration) -> Result<(), CommandError> {
         match self {
             Self::Host => {
@@ -297,7 +259,6 @@ impl Kernel {
 
     /// The visible kubelet that uses the runtime at this socket; none for a runtime without one,
     /// which no other process can use, and on a simulated kernel.
-    #[must_use]
     pub fn kubelet(&self, socket: Option<&Path>) -> Option<KubeletProcess> {
         let socket = socket.filter(|_| !self.is_simulated())?;
         let found = kubelets(&FileTree::default(), socket_clients(socket).as_ref());
@@ -307,9 +268,6 @@ impl Kernel {
     /// Creates the directory for the logs of a run's containers, below the given parent or a
     /// default one; `socket` is that of the runtime. With a simulated kernel none is created, since
     /// nothing is written.
-    ///
-    /// # Errors
-    /// If it cannot be created.
     pub fn make_log_directory(
         &self,
         parent: Option<&Path>,
@@ -323,16 +281,12 @@ impl Kernel {
     }
 
     /// Whether it is simulated.
-    #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(_))
     }
 
     /// Checks whether the runtime can use a cgroup of ours for a pod, by the cgroup of this
     /// sandbox's process.
-    ///
-    /// # Errors
-    /// If not, with the reason.
     pub fn check_pod_cgroups(&self, sandbox: &OwnId) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
@@ -344,9 +298,6 @@ impl Kernel {
     }
 
     /// Creates a cgroup with a memory limit and without swap.
-    ///
-    /// # Errors
-    /// If it cannot be created or limited.
     pub fn make_cgroup(&self, cgroup: &PodCgroup, memory_bytes: u64) -> Result<(), CgroupError> {
         match self {
             Self::Host => Hierarchies::mounted()?.make(cgroup, memory_bytes),
@@ -355,9 +306,6 @@ impl Kernel {
     }
 
     /// Checks that a sandbox's own process is in this cgroup.
-    ///
-    /// # Errors
-    /// If not, or if that cannot be determined.
     pub fn is_in_cgroup(&self, cgroup: &PodCgroup, sandbox: &OwnId) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
@@ -371,9 +319,6 @@ impl Kernel {
     }
 
     /// Removes a cgroup that a run of this suite has created, if it is empty.
-    ///
-    /// # Errors
-    /// If it exists and cannot be removed.
     pub fn remove_cgroup(&self, cgroup: &PodCgroup) -> Result<(), CgroupError> {
         match self {
             Self::Host => Hierarchies::mounted()?.remove(cgroup),
@@ -382,7 +327,6 @@ impl Kernel {
     }
 
     /// The cgroups that runs of this suite have left on this host.
-    #[must_use]
     pub fn cgroups(&self) -> BTreeSet<PodCgroup> {
         match self {
             Self::Host => {
@@ -393,7 +337,6 @@ impl Kernel {
     }
 
     /// Facts about the host; none for a simulated kernel.
-    #[must_use]
     pub fn host(&self) -> Option<Host> {
         match self {
             Self::Host => Some(facts::host()),
@@ -402,10 +345,8 @@ impl Kernel {
     }
 }
 
-/// The number of OOM kills since boot, in all cgroups.
-///
-/// # Errors
-/// If `/proc/vmstat` cannot be read or lacks the count, as under some sandboxed kernels.
+/// The number of OOM kills since boot, in all cgroups. Fails if `/proc/vmstat` cannot be read or
+/// lacks the count, as under some sandboxed kernels.
 fn oom_kills() -> io::Result<u64> {
     let vmstat = std::fs::read_to_string("/proc/vmstat")?;
     vmstat
@@ -415,7 +356,6 @@ fn oom_kills() -> io::Result<u64> {
 }
 
 /// Identifies this process uniquely, even if the pid is reused: pid and start time.
-#[must_use]
 pub fn this_process() -> String {
     let pid = std::process::id();
     let began = container_process::began(Path::new("/proc/self"));
@@ -423,9 +363,6 @@ pub fn this_process() -> String {
 }
 
 /// Raises the soft limit of open files (`RLIMIT_NOFILE`) to this number if it is lower.
-///
-/// # Errors
-/// The current soft limit, if the hard limit is too low.
 pub fn allow_open_files(needed: u64) -> Result<(), u64> {
     let mut limit = getrlimit(Limited::Nofile);
     let allowed = limit.current.unwrap_or(u64::MAX);
@@ -437,7 +374,6 @@ pub fn allow_open_files(needed: u64) -> Result<(), u64> {
 }
 
 /// Whether the process identified by [`this_process`] is still running.
-#[must_use]
 pub fn is_alive(process: &str) -> bool {
     let Some((pid, ticks)) = process.split_once('-') else {
         return false;
@@ -449,7 +385,6 @@ pub fn is_alive(process: &str) -> bool {
 }
 
 /// Whether the reading end of this pipe is still open. True for anything other than a pipe.
-#[must_use]
 pub fn is_read(end: &impl AsFd) -> bool {
     let mut watched = [PollFd::new(end, PollFlags::empty())];
     let polled = poll(&mut watched, Some(&Timespec::default()));
@@ -457,7 +392,6 @@ pub fn is_read(end: &impl AsFd) -> bool {
 }
 
 /// The time since an instant, by the monotonic clock.
-#[must_use]
 pub fn elapsed(began: HostInstant) -> Duration {
     now().since(began)
 }

@@ -17,9 +17,7 @@ use crate::history::Signal;
 /// A container with a monitor, by its id and that of its sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitored {
-    /// The container.
     pub container: OwnId,
-    /// Its sandbox.
     pub sandbox: OwnId,
 }
 
@@ -42,9 +40,6 @@ fn place_of(process: u32, directory: &str) -> PathBuf {
 
 impl Monitor {
     /// The monitor of a container.
-    ///
-    /// # Errors
-    /// If the container's process cannot be found, or its parent is no monitor of it.
     pub(super) fn find(of: &Monitored) -> Result<Self, ProcessError> {
         let child = find(&of.container)?;
         let unmonitored = |parent| ProcessError::Unmonitored(of.container.to_string(), parent);
@@ -112,7 +107,6 @@ impl Monitor {
     }
 }
 
-/// The monitors that this process has frozen.
 static FROZEN: Mutex<Vec<Arc<ProcessHandle>>> = Mutex::new(Vec::new());
 
 fn all_frozen() -> std::sync::MutexGuard<'static, Vec<Arc<ProcessHandle>>> {
@@ -141,7 +135,6 @@ enum Place {
 }
 
 impl FrozenMonitor {
-    /// The frozen monitor of a container on a simulated kernel.
     pub(super) fn simulated(kernel: Arc<dyn Simulation>, container: String) -> Self {
         Self {
             name: "1".to_owned(),
@@ -149,16 +142,12 @@ impl FrozenMonitor {
         }
     }
 
-    /// Its pid and program.
-    #[must_use]
     pub fn name(&self) -> String {
         self.name.clone()
     }
 
-    /// Lets it run on.
-    ///
-    /// # Errors
-    /// If the system does not permit it. It is no error if the monitor has ended.
+    /// Lets it run on. Fails if the system does not permit it. It is no error if the monitor has
+    /// ended.
     pub fn thaw(mut self) -> io::Result<()> {
         self.thaw_once()
     }

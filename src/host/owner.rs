@@ -19,8 +19,6 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// A run in this process.
-    #[must_use]
     pub fn new(run: &RunId) -> Self {
         Self {
             run: run.to_string(),
@@ -28,14 +26,11 @@ impl Owner {
         }
     }
 
-    /// The run.
-    #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
     /// The process of the run, as [`is_alive`](super::is_alive) takes it.
-    #[must_use]
     pub fn process(&self) -> &str {
         &self.process
     }
@@ -52,7 +47,6 @@ impl Owner {
     }
 
     /// Parses the parts of a name; none if they are not a run's.
-    #[must_use]
     pub fn parse(run: &str, process: &str) -> Option<Self> {
         let is_word = |word: &str| {
             let mut letters = word.bytes();
@@ -72,9 +66,7 @@ pub(super) const SHORTEST_ID: usize = 32;
 /// did: an older one is of something else that bears the id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnId {
-    /// The id.
     pub id: String,
-    /// When the call began.
     pub since: BootTicks,
 }
 
@@ -98,7 +90,6 @@ impl OwnIds {
     }
 
     /// The id with its time; none if it is not among these.
-    #[must_use]
     pub fn get(&self, id: &str) -> Option<OwnId> {
         let (id, since) = self.0.get_key_value(id)?;
         let (id, since) = (id.clone(), *since);
@@ -106,24 +97,19 @@ impl OwnIds {
     }
 
     /// Whether it is among these.
-    #[must_use]
     pub fn contains(&self, id: &str) -> bool {
         self.0.contains_key(id)
     }
 
-    /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Those for which this holds.
-    #[must_use]
     pub fn only(&self, holds: impl Fn(&str) -> bool) -> Self {
         self.iter().filter(|own| holds(&own.id)).collect()
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = OwnId> {
         let all = self.0.iter();
         all.map(|(id, since)| OwnId {

@@ -20,9 +20,6 @@ enum Place {
 
 impl Kernel {
     /// Pauses a container: begins to freeze its processes.
-    ///
-    /// # Errors
-    /// If its cgroup is not visible here, or the system does not permit it.
     pub fn pause_container(&self, container: &OwnId) -> Result<PausedContainer, CgroupError> {
         let place = match self {
             Self::Host => {
@@ -61,15 +58,11 @@ impl Kernel {
 
 impl PausedContainer {
     /// Its cgroup.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether all of its processes are frozen.
-    ///
-    /// # Errors
-    /// If that cannot be read.
     pub fn is_frozen(&self) -> Result<bool, CgroupError> {
         match &self.place {
             Some(Place::Host(freezer)) => freezer.is_frozen(),
@@ -77,10 +70,8 @@ impl PausedContainer {
         }
     }
 
-    /// Lets it run on.
-    ///
-    /// # Errors
-    /// If the system does not permit it. It is no error if the container is gone.
+    /// Lets it run on. Fails if the system does not permit it. It is no error if the container is
+    /// gone.
     pub fn resume(mut self) -> Result<(), CgroupError> {
         self.resume_once()
     }

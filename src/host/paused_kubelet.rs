@@ -29,13 +29,11 @@ const COMMAND: Duration = Duration::from_secs(120);
 const BOOTED: &str = "/run/systemd/system";
 /// The properties by which systemd stops a unit together with another one, see `systemd.unit(5)`.
 const NEEDED: [&str; 3] = ["RequiredBy", "BoundBy", "ConsistsOf"];
-/// The timers of all kubelets.
 const TIMERS: &str = "cri-event-conformance-start-*.timer";
 
 /// Why a kubelet cannot be paused. Nothing has changed then, unless the message says so.
 #[derive(Debug, thiserror::Error)]
 pub enum PauseError {
-    /// The process is more than a kubelet.
     #[error(
         "process {0} is `{1}`, which is more than a kubelet: stopping it may stop the runtime, too"
     )]
@@ -45,17 +43,13 @@ pub enum PauseError {
         "process {0}, the kubelet, is not a service of this host's systemd: stop it by other means"
     )]
     NoUnit(u32),
-    /// The unit has another main process.
     #[error(
         "process {pid}, the kubelet, is a part of {unit}, whose main process is {main}: stopping \
          {unit} would end more than the kubelet. Stop the kubelet by other means"
     )]
     NotMain {
-        /// The unit.
         unit: String,
-        /// The kubelet.
         pid: u32,
-        /// The main process.
         main: String,
     },
     /// The unit holds a process of the runtime.
@@ -64,40 +58,31 @@ pub enum PauseError {
          stop the kubelet by other means"
     )]
     HoldsRuntime {
-        /// The unit.
         unit: String,
-        /// The process.
         pid: u32,
-        /// Its name.
         name: String,
     },
     /// systemd stops other units with this one, and does not start them again.
     #[error("systemd would stop {1} together with {0}: stop the kubelet by other means")]
     Needed(String, String),
-    /// systemd does not describe the unit.
     #[error("ask systemd about {0}: {1}")]
     Unknown(String, #[source] CommandError),
-    /// systemd is not running, or not visible.
     #[error(
         "there is no {BOOTED}: systemd is not running on this host, or is not visible in this \
          container. Stop the kubelet by other means"
     )]
     NoSystemd,
-    /// Another run has paused it.
     #[error(
         "another run has paused a kubelet, or was killed while it had; {TIMERS} starts it within \
          five minutes: run this again then"
     )]
     Paused,
-    /// The timer cannot be set.
     #[error("set the timer that starts {0} again: {1}")]
     Timer(String, #[source] CommandError),
-    /// The unit cannot be stopped.
     #[error("stop {0}: {1}")]
     Stop(String, #[source] CommandError),
 }
 
-/// How systemd is reached.
 #[derive(Clone, Debug)]
 struct Systemd {
     systemctl: PathBuf,
@@ -126,9 +111,6 @@ pub struct PausedKubelet {
 impl PausedKubelet {
     /// Sets the timer, which starts the unit after `at_most`, and stops the unit. `runtime` is the
     /// socket of the tested runtime.
-    ///
-    /// # Errors
-    /// If it cannot be stopped safely.
     pub fn pause(
         kubelet: &KubeletProcess,
         runtime: Option<&Path>,
@@ -166,25 +148,19 @@ impl PausedKubelet {
     }
 
     /// Checks that no kubelet is paused, such as one that no longer runs for that reason.
-    ///
-    /// # Errors
-    /// If one is.
     pub fn check_none() -> Result<(), PauseError> {
         Systemd::default().check_none_is_paused()
     }
 
-    /// The unit.
-    #[must_use]
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// Starts the unit.
-    ///
-    /// # Errors
-    /// If it does not start; its timer tries it again then.
+    /// Starts the unit. Fails if it does not start; its timer tries it again then.
     pub fn resume(self) -> Result<(), CommandError> {
-        take().map_or(Ok(()), |pause| pause.start())
+        let started = take().map_or(Ok(()), |pause| pause.start());
+        drop(self);
+        started
     }
 }
 
@@ -199,7 +175,6 @@ impl Drop for PausedKubelet {
 
 /// Starts the kubelet's unit if this process has stopped it, without waiting; returns the unit.
 /// Used when the process is about to exit.
-#[must_use]
 pub fn resume_kubelet_at_once() -> Option<String> {
     let pause = take()?;
     // If that fails, the timer starts it.

@@ -15,7 +15,6 @@ pub enum ResourceError {
     /// The process of the runtime is out of reach.
     #[error(transparent)]
     Process(#[from] RuntimeProcessError),
-    /// The runtime has no socket.
     #[error("the runtime has no socket by which its process is found")]
     NoSocket,
     /// The cgroup hierarchies are out of sight.

@@ -17,27 +17,18 @@ use crate::files::is_trusted_user;
 /// Why the process of the runtime cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeProcessError {
-    /// The socket cannot be connected to.
     #[error("connect to {0}: {1}")]
     Connect(PathBuf, #[source] io::Error),
     /// The process has no pid here, or another one than where it runs.
     #[error("the process that serves {0} is not in the pid namespace of this one")]
     OtherNamespace(PathBuf),
-    /// Process 1 listens.
     #[error("process 1 listens on {0}: socket activation hides which process serves it")]
     SocketActivated(PathBuf),
-    /// This process serves the socket.
     #[error("this process itself serves {0}")]
     Own(PathBuf),
     /// The process that began to listen does not hold the socket now.
     #[error("process {pid} began to listen on {socket} and does not hold it now")]
-    NotHeld {
-        /// The process.
-        pid: u32,
-        /// The socket.
-        socket: PathBuf,
-    },
-    /// The process ended meanwhile.
+    NotHeld { pid: u32, socket: PathBuf },
     #[error("process {0}, which served the socket, has ended")]
     Ended(u32),
     /// An error of the system, such as one of permission.
@@ -52,9 +43,6 @@ pub struct RuntimeProcess(ProcessHandle);
 impl RuntimeProcess {
     /// The process that serves the socket at this path. It is in the pid namespace of this process
     /// and neither this process nor process 1.
-    ///
-    /// # Errors
-    /// If it cannot be found, or cannot be known for certain.
     pub async fn find(socket: &Path) -> Result<Self, RuntimeProcessError> {
         let connect = |fault| RuntimeProcessError::Connect(socket.to_owned(), fault);
         let connection = UnixStream::connect(socket).await.map_err(connect)?;
@@ -87,16 +75,11 @@ impl RuntimeProcess {
         }
     }
 
-    /// Its pid.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.0.number()
     }
 
     /// Checks that it has not ended: what was read of its pid before was its own then.
-    ///
-    /// # Errors
-    /// If it has ended.
     pub fn check_alive(&self) -> Result<(), RuntimeProcessError> {
         let pid = self.pid();
         match self.0.has_ended() {
@@ -106,10 +89,8 @@ impl RuntimeProcess {
         }
     }
 
-    /// Kills it and waits for its end, at most this long; returns its pid.
-    ///
-    /// # Errors
-    /// If it cannot be killed, or does not end.
+    /// Kills it and waits for its end, at most this long; returns its pid. Fails if it cannot be
+    /// killed, or does not end.
     pub async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
         self.0.kill(bound).await
     }

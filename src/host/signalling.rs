@@ -10,9 +10,6 @@ use crate::history::{HostInstant, Signal};
 
 impl Kernel {
     /// Checks that a sandbox's own process can be found and signalled.
-    ///
-    /// # Errors
-    /// If not, with the reason.
     pub fn check_process(&self, sandbox: &OwnId) -> Result<(), ProcessError> {
         match self {
             Self::Host => container_process::find(sandbox).map(drop),
@@ -21,9 +18,6 @@ impl Kernel {
     }
 
     /// Whether a container has a process.
-    ///
-    /// # Errors
-    /// If that cannot be determined.
     pub fn has_process(&self, container: &OwnId) -> Result<bool, ProcessError> {
         match self {
             Self::Host => container_process::exists(container),
@@ -32,9 +26,6 @@ impl Kernel {
     }
 
     /// Kills the process of a sandbox or a container and waits for its end; returns its pid.
-    ///
-    /// # Errors
-    /// As [`check_process`](Self::check_process), or if it does not end within `bound`.
     pub async fn kill_process(&self, own: &OwnId, bound: Duration) -> Result<u32, ProcessError> {
         match self {
             Self::Host => container_process::find(own)?.kill(bound).await,
@@ -44,10 +35,8 @@ impl Kernel {
     }
 
     /// Kills the only process of a container; returns when the kernel had ended it. A thread that
-    /// waits for nothing else reads that time, so that no task delays it.
-    ///
-    /// # Errors
-    /// If the process cannot be found or killed, or does not end within `bound`.
+    /// waits for nothing else reads that time, so that no task delays it. Fails if the process
+    /// cannot be found or killed, or does not end within `bound`.
     pub async fn end_process(
         &self,
         container: &OwnId,
@@ -66,9 +55,6 @@ impl Kernel {
     }
 
     /// Sends a signal to a container's process; returns its pid.
-    ///
-    /// # Errors
-    /// As [`check_process`](Self::check_process).
     pub fn signal_process(&self, container: &OwnId, signal: Signal) -> Result<u32, ProcessError> {
         match self {
             Self::Host => {
@@ -82,9 +68,6 @@ impl Kernel {
     }
 
     /// Checks that the runtime's monitor of a container can be found.
-    ///
-    /// # Errors
-    /// If not, with the reason.
     pub fn check_monitor(&self, of: &Monitored) -> Result<(), ProcessError> {
         match self {
             Self::Host => Monitor::find(of).map(drop),
@@ -94,9 +77,6 @@ impl Kernel {
 
     /// Kills the runtime's monitor of a container and waits for its end; before it the container's
     /// process if asked to, without its notice. Returns the monitor's pid and program.
-    ///
-    /// # Errors
-    /// As [`check_monitor`](Self::check_monitor), or if it does not end within `bound`.
     pub async fn kill_monitor(
         &self,
         of: &Monitored,
@@ -114,9 +94,6 @@ impl Kernel {
 
     /// Checks that the file system on which the runtime's monitor of a container writes can be
     /// filled.
-    ///
-    /// # Errors
-    /// If not, with the reason.
     pub fn check_disk(&self, of: &Monitored) -> Result<(), FillError> {
         match self {
             Self::Host => FilledDisk::find(of).map(drop),
@@ -126,9 +103,6 @@ impl Kernel {
 
     /// Fills the file system on which the runtime's monitor of a container writes, until the result
     /// is dropped.
-    ///
-    /// # Errors
-    /// As [`check_disk`](Self::check_disk).
     pub fn fill_disk(&self, of: &Monitored) -> Result<FilledDisk, FillError> {
         match self {
             Self::Host => FilledDisk::fill(of),
@@ -140,9 +114,6 @@ impl Kernel {
     }
 
     /// Freezes the runtime's monitor of a container until the result is dropped.
-    ///
-    /// # Errors
-    /// As [`check_monitor`](Self::check_monitor).
     pub fn freeze_monitor(&self, of: &Monitored) -> Result<FrozenMonitor, ProcessError> {
         let container = of.container.to_string();
         match self {

@@ -19,10 +19,8 @@ pub struct RuntimeCommands {
     pub start: String,
 }
 
-/// How the runtime ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuntimeEnd {
-    /// It is stopped.
     Stop,
     /// It is killed by SIGKILL.
     Kill,
@@ -31,13 +29,10 @@ pub enum RuntimeEnd {
 /// Why the runtime was not ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeEndError {
-    /// The user's command failed.
     #[error("the command that ends the runtime: {0}")]
     Command(#[from] CommandError),
-    /// Its process cannot be found.
     #[error("find the process of the runtime to kill it: {0}")]
     Unknown(#[from] RuntimeProcessError),
-    /// Its process cannot be killed.
     #[error("kill the process of the runtime: {0}")]
     Lives(#[from] ProcessError),
     /// There is no socket by which its process is found.

@@ -41,10 +41,8 @@ pub struct SubscriberProcess {
 
 impl SubscriberProcess {
     /// Starts a process that is connected to the runtime's socket, and returns it with the suite's
-    /// end of the connection.
-    ///
-    /// # Errors
-    /// If the process cannot be started, or cannot connect within `bound`.
+    /// end of the connection. Fails if the process cannot be started, or cannot connect within
+    /// `bound`.
     pub async fn start(
         socket: &Path,
         bound: Duration,
@@ -136,9 +134,6 @@ pub fn connection_to_hold(mut arguments: impl Iterator<Item = OsString>) -> Opti
 
 /// Holds a connection to the runtime for the suite, which is at the other end of the standard
 /// input, until one of them closes it.
-///
-/// # Errors
-/// If the runtime cannot be connected to.
 pub fn hold_connection(socket: &Path) -> io::Result<()> {
     // While it is stopped, it cannot notice that the suite is gone.
     set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;

@@ -14,17 +14,12 @@ const SYSTEMD: [&str; 3] = [
 /// systemd failed to start or stop a slice.
 #[derive(Debug, thiserror::Error)]
 pub enum SliceError {
-    /// `busctl` could not be run.
     #[error("run busctl, a part of systemd: {0}")]
     Busctl(#[from] io::Error),
-    /// It refused.
     #[error("systemd refuses {method} of {unit}: {said}")]
     Refused {
-        /// The method that was called.
         method: &'static str,
-        /// The unit.
         unit: String,
-        /// Its error message.
         said: String,
     },
 }

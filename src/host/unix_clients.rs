@@ -27,7 +27,6 @@ const NLMSG_DONE: u16 = 3;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// `TCP_ESTABLISHED`, which all families share.
 const CONNECTED: u8 = 1;
-/// `TCP_LISTEN`.
 const LISTENS: u8 = 10;
 const UNIX_DIAG_VFS: u16 = 1;
 const UNIX_DIAG_PEER: u16 = 2;
@@ -44,7 +43,6 @@ struct Socket {
 
 /// The inodes of the sockets that are connected to the one at this path; none if the kernel does
 /// not list that one, as in another network namespace than its server's.
-#[must_use]
 pub fn socket_clients(socket: &Path) -> Option<BTreeSet<u64>> {
     let (device, inode) = FileTree::default().identify(socket).ok()?;
     let device = rustix::fs::major(device) << 20 | rustix::fs::minor(device);

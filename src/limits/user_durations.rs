@@ -17,13 +17,11 @@ impl Default for TimeoutScale {
 
 impl TimeoutScale {
     /// The factor in percent: 100 if it changes nothing.
-    #[must_use]
     pub fn percent(self) -> u32 {
         self.percent
     }
 
     /// A timeout multiplied by the factor.
-    #[must_use]
     pub fn scaled(self, bound: Duration) -> Duration {
         bound * self.percent / 100
     }
@@ -49,19 +47,15 @@ impl FromStr for TimeoutScale {
     }
 }
 
-/// Parses `30s`, `1m 30s`, or `30` as crictl does.
-///
-/// # Errors
-/// If it is not a duration, zero, or longer than an hour.
+/// Parses `30s`, `1m 30s`, or `30` as crictl does. Fails if it is not a duration, zero, or longer
+/// than an hour.
 pub fn duration(text: &str) -> Result<Duration, String> {
     const HOUR: Duration = Duration::from_secs(3600);
     bounded(text, HOUR, "an hour")
 }
 
-/// Parses a duration of a watch, such as `10m` or `24h`.
-///
-/// # Errors
-/// If it is not a duration, zero, or longer than 30 days.
+/// Parses a duration of a watch, such as `10m` or `24h`. Fails if it is not a duration, zero, or
+/// longer than 30 days.
 pub fn long_duration(text: &str) -> Result<Duration, String> {
     const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
     bounded(text, MONTH, "30 days")

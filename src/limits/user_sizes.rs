@@ -7,10 +7,8 @@ const SMALLEST: u64 = 64 << 10;
 /// The largest one, which a history has anyway.
 const LARGEST: u64 = super::HISTORY_FILE_BYTES;
 
-/// Parses a size of a file such as `64MiB`.
-///
-/// # Errors
-/// If it is no number with one of the units, or less than 64 KiB or more than 1 GiB.
+/// Parses a size of a file such as `64MiB`. Fails if it is no number with one of the units, or less
+/// than 64 KiB or more than 1 GiB.
 pub fn size(text: &str) -> Result<u64, String> {
     let of_unit = |(unit, bytes): (&str, u64)| {
         let number = text.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?;

@@ -70,10 +70,7 @@ pub struct MatrixOptions {
 /// The result of the trial of a defect.
 #[derive(Debug)]
 pub struct DefectResult {
-    /// The defect.
     pub defect: Defect,
-    /// The cases that were run.
-    pub tried: Vec<String>,
     /// The cases and invariants that failed, in the report's order.
     pub failed: Vec<String>,
     /// What did not fail although it should have: id, verdict and reason.
@@ -109,13 +106,11 @@ pub struct Matrix {
 
 impl DefectResult {
     /// Whether all cases and invariants that must notice it have failed.
-    #[must_use]
     pub fn is_noticed(&self) -> bool {
         self.fault.is_none() && self.missing.is_empty()
     }
 
     /// Whether the first failure is one that must notice it.
-    #[must_use]
     pub fn is_precise(&self) -> bool {
         let first = self.failed.first();
         first.is_some_and(|first| self.defect.noticed_by.contains(first))
@@ -124,7 +119,6 @@ impl DefectResult {
 
 impl Matrix {
     /// The cases that no defect makes fail.
-    #[must_use]
     pub fn never_red(&self) -> Vec<&str> {
         let noticed = self.defects.iter().filter(|noticed| noticed.is_noticed());
         let red: Vec<&String> = noticed
@@ -136,7 +130,6 @@ impl Matrix {
 
     /// Whether every defect is noticed precisely, every case can fail, and nothing fails without a
     /// defect.
-    #[must_use]
     pub fn holds(&self) -> bool {
         let defects = self
             .defects
@@ -148,9 +141,6 @@ impl Matrix {
 }
 
 /// Tries every defect and every variation.
-///
-/// # Errors
-/// If a defect has no implementation, or a table cannot be written.
 pub fn matrix(
     options: &MatrixOptions,
     cases: &[Case],

@@ -14,7 +14,6 @@ use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 /// inconclusive.
 const ATTEMPTS: usize = 3;
 
-/// A trial.
 pub(super) enum Trial<'a> {
     /// The model in a variation, with a seed.
     Clean(&'static Variation, u64),
@@ -26,7 +25,6 @@ pub(super) enum Trial<'a> {
     Relayed(Endpoints, &'a Defect, NamedFault),
 }
 
-/// The result of a trial.
 pub(super) enum TrialResult {
     Clean(CleanResult),
     Defect(DefectResult),
@@ -161,7 +159,6 @@ fn noticed(
         defect: defect.clone(),
         failed: failed(&outcomes),
         missing: missing(&outcomes, &tried, defect),
-        tried,
         fault,
     })
 }

@@ -13,7 +13,6 @@ use crate::history::{ContainerId, HostInstant, SubscriptionId};
 pub(super) enum Source {
     /// A STOPPED event on this stream.
     Stream(SubscriptionId),
-    /// A relist.
     Relist,
 }
 

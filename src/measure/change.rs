@@ -10,9 +10,6 @@ use crate::limits;
 
 /// Kills a container of the pod, waits until so many watchers know, and replaces it. Returns how
 /// long after its end in the kernel each of them knew; fewer if some did not within the bound.
-///
-/// # Errors
-/// If the process cannot be killed, or a call fails.
 pub(super) async fn change(
     session: &Session,
     pod: &mut Pod,

@@ -46,9 +46,6 @@ impl<'a> Churn<'a> {
     }
 
     /// Waits until all changes are known, or their bounds are over.
-    ///
-    /// # Errors
-    /// If one failed.
     pub(super) async fn ended(self) -> Result<Sample, MeasureError> {
         let mut sample = Sample::default();
         for delays in self.changes.join_all().await {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::drive::Session;
 use crate::host::{self, RuntimeProcess};
 
-/// Reads CPU times.
 #[derive(Debug)]
 pub(super) struct CpuMeter {
     /// The runtime's process; absent if it is not known.
@@ -18,7 +17,6 @@ pub(super) struct CpuMeter {
 pub(super) struct CpuTimes {
     /// That of the runtime's process, without its children.
     pub(super) runtime: Option<Duration>,
-    /// That of this process.
     pub(super) own: Option<Duration>,
 }
 

@@ -13,25 +13,17 @@ use crate::run::{Exit, PrepareError, RunError};
 /// Why nothing can be measured, or nothing more.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The options ask for too much.
     #[error(
         "{pods} pods of {in_pod} containers are too many: measure makes at most {} containers",
         limits::MEASURED_CONTAINERS
     )]
-    TooMany {
-        /// The most pods.
-        pods: usize,
-        /// The containers of each.
-        in_pod: usize,
-    },
-    /// The containers would fill the disk.
+    TooMany { pods: usize, in_pod: usize },
     #[error(
         "the containers would write logs of more than {} MiB: write more rarely, or measure for a \
          shorter time or with fewer containers",
         limits::MEASURED_LOG_BYTES >> 20
     )]
     LongLogs,
-    /// A kubelet lives on the node.
     #[error(
         "a kubelet runs on this node: {0}. It removes pods that it does not know, including the \
          suite's; nothing was measured\n\
@@ -42,7 +34,6 @@ pub enum MeasureError {
     /// The session cannot begin.
     #[error(transparent)]
     Run(RunError),
-    /// The runtime has no events.
     #[error("there are no events to measure: {0}")]
     NoEvents(String),
     /// A runtime sends each event to only one of its subscribers.
@@ -54,18 +45,14 @@ pub enum MeasureError {
     /// The stream cannot be opened, or was lost.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A stream ended while it was measured.
     #[error("an event stream ended while it was measured")]
     StreamEnded,
     /// The suite was too slow to take in what was recorded.
     #[error(transparent)]
     Overrun(#[from] Overrun),
-    /// A call failed.
     #[error("{method}: {fault}")]
     Call {
-        /// The call.
         method: &'static str,
-        /// What it returned.
         fault: CallFault,
     },
     /// A container's process cannot be found or killed.
@@ -74,14 +61,11 @@ pub enum MeasureError {
     /// The file cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// The table cannot be printed.
     #[error("print: {0}")]
     Print(#[from] io::Error),
 }
 
 impl MeasureError {
-    /// The exit code for this error.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::TooMany { .. } | Self::LongLogs | Self::Output(_) => Exit::Usage,

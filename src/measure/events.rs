@@ -26,10 +26,8 @@ use crate::history::SubscriptionId;
 use crate::host;
 use crate::workload::Workload;
 
-/// Measures all cells.
-///
-/// # Errors
-/// If the runtime cannot be used any more. What was measured before is in the results.
+/// Measures all cells. Fails if the runtime cannot be used any more. What was measured before is in
+/// the results.
 pub(super) async fn measure(
     session: Arc<Session>,
     options: EventsOptions,

@@ -44,10 +44,7 @@ impl Follower {
         lock(&self.seen).traffic.clone()
     }
 
-    /// Checks that nothing was lost.
-    ///
-    /// # Errors
-    /// If a stream has ended, or the follower fell behind.
+    /// Checks that nothing was lost. Fails if a stream has ended, or the follower fell behind.
     pub(super) fn check(&self) -> Result<(), MeasureError> {
         let seen = lock(&self.seen);
         if let Some(overrun) = seen.overrun {

@@ -13,13 +13,9 @@ pub const VERSION: u32 = 1;
 pub struct Measurement {
     /// [`VERSION`].
     pub version: u32,
-    /// The suite.
     pub suite: String,
-    /// What the runtime calls itself.
     pub runtime: String,
-    /// Its version.
     pub runtime_version: String,
-    /// Its endpoint.
     pub endpoint: String,
     /// The node; absent for the model.
     pub host: Option<Host>,
@@ -42,7 +38,6 @@ pub struct Measurement {
 pub struct Times {
     /// How many delays were measured.
     pub samples: usize,
-    /// The median.
     pub median_ns: u64,
     /// What 99 % do not exceed.
     pub p99_ns: u64,
@@ -74,9 +69,7 @@ pub struct EventsCell {
 pub struct RampStep {
     /// How many containers changed at once.
     pub parallel: usize,
-    /// How many were killed.
     pub killed: usize,
-    /// How long that took.
     pub took_ns: u64,
     /// Creates, starts, exits and removes per second; absent in simulated time.
     pub changes_per_second: Option<f64>,
@@ -92,13 +85,11 @@ pub struct RampStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// Nothing.
     Idle,
     /// Nearly twice a second a container is killed and replaced.
     Busy,
 }
 
-/// How a node is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watching {
@@ -115,17 +106,12 @@ pub enum Watching {
 pub struct PlegCell {
     /// How many pods of the suite ran.
     pub pods: usize,
-    /// The containers of each.
     pub containers: usize,
     /// How often each wrote a line to its log; absent if never.
     pub write_every_ns: Option<u64>,
-    /// What happened meanwhile.
     pub load: Load,
-    /// How they were watched.
     pub watching: Watching,
-    /// For how long.
     pub window_ns: u64,
-    /// Relists.
     pub relists: u64,
     /// Those that failed.
     pub failed_relists: u64,
@@ -153,8 +139,6 @@ impl Load {
     /// Both, in the order of the table.
     pub const ALL: [Self; 2] = [Self::Idle, Self::Busy];
 
-    /// The name in the table.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -167,8 +151,6 @@ impl Watching {
     /// All, in the order of the table.
     pub const ALL: [Self; 3] = [Self::Relists, Self::EventsAndRelists, Self::Events];
 
-    /// The name in the table.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Relists => "relists",
@@ -180,7 +162,6 @@ impl Watching {
 
 impl EventsCell {
     /// The cell of these steps, the first of which has one change at a time.
-    #[must_use]
     pub fn from_steps(pods: usize, subscribers: usize, steps: Vec<RampStep>) -> Self {
         let rates = |lags| {
             let of = steps.iter().filter(move |step| step.lags == lags);

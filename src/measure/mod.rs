@@ -29,10 +29,5 @@ mod table;
 mod traffic;
 
 pub use error::MeasureError;
-pub use measurement::{
-    EventsCell, Load, Measurement, PlegCell, RampStep, Times, VERSION, Watching,
-};
-pub use options::{
-    EventsOptions, MeasureAllowance, MeasureCommand, MeasureOptions, NodeOptions, PlegOptions,
-};
+pub use options::MeasureOptions;
 pub use session::measure;

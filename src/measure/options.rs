@@ -166,9 +166,6 @@ impl MeasureOptions {
     }
 
     /// Checks what the options are only together.
-    ///
-    /// # Errors
-    /// If they ask for more containers than are made, or for logs that are too long.
     pub(super) fn check(&self) -> Result<(), MeasureError> {
         let in_pod = match &self.command {
             MeasureCommand::Events(_) => 1,

@@ -7,7 +7,6 @@ use super::table::{EVENTS, PLEG, events_row, notes, pleg_row, rate, share, times
 use crate::report::counted;
 use crate::report::html::{Chart, ChartRow, Figures, FiguresSection, Scale, figures};
 
-/// The page of a measurement.
 pub(super) fn page(measurement: &Measurement) -> String {
     let (runtime, version) = (&measurement.runtime, &measurement.runtime_version);
     let mut sections = Vec::new();

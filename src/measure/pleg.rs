@@ -23,10 +23,8 @@ use crate::host;
 use crate::pleg::Generic;
 use crate::workload::Workload;
 
-/// Measures all cells.
-///
-/// # Errors
-/// If the runtime cannot be used any more. What was measured before is in the results.
+/// Measures all cells. Fails if the runtime cannot be used any more. What was measured before is in
+/// the results.
 pub(super) async fn measure(
     session: Arc<Session>,
     options: PlegOptions,

@@ -15,9 +15,7 @@ use crate::workload::Workload;
 #[derive(Debug)]
 pub(super) struct Population {
     session: Arc<Session>,
-    /// The containers of each pod.
     in_pod: usize,
-    /// What they run.
     workload: Workload,
     pods: Vec<Arc<Mutex<Pod>>>,
 }
@@ -49,15 +47,11 @@ impl Population {
         &self.session
     }
 
-    /// The pods.
     pub(super) fn pods(&self) -> &[Arc<Mutex<Pod>>] {
         &self.pods
     }
 
     /// Makes pods until there are so many.
-    ///
-    /// # Errors
-    /// If a call fails.
     pub(super) async fn grow(&mut self, to: usize) -> Result<(), MeasureError> {
         let places = Arc::new(Semaphore::new(limits::PODS_AT_ONCE));
         let mut making = JoinSet::new();
@@ -110,9 +104,6 @@ impl Pod {
     }
 
     /// Removes the container at this place, which has ended, and starts its successor.
-    ///
-    /// # Errors
-    /// If a call fails.
     pub(super) async fn replace(&mut self, place: usize) -> Result<(), MeasureError> {
         let ended = self.containers[place].clone();
         call(&self.session, Request::RemoveContainer(ended)).await?;

@@ -34,9 +34,6 @@ struct Counts {
 
 impl Relisting {
     /// Relists once, for the pods as they are.
-    ///
-    /// # Errors
-    /// If that fails.
     pub(super) async fn prepare(session: &Session) -> Result<Self, MeasureError> {
         let (client, metrics) = (session.client().clone(), Metrics::default());
         let mut pleg = LivePleg::new(client, metrics, session.labels());

@@ -14,9 +14,6 @@ use crate::terminal;
 
 /// Measures what the options ask for, prints the table, and removes all that was made. Returns the
 /// exit code: undecided if anything could not be measured or removed.
-///
-/// # Errors
-/// If nothing can be measured, or the figures cannot be written.
 pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, MeasureError> {
     options.check()?;
     let node = options.node();

@@ -11,9 +11,7 @@ pub(super) struct Traffic {
     pub(super) calls: u64,
     /// The bytes of their requests and replies.
     pub(super) call_bytes: u64,
-    /// Events.
     pub(super) events: u64,
-    /// Their bytes.
     pub(super) event_bytes: u64,
     under_way: BTreeSet<CallId>,
 }

@@ -12,7 +12,6 @@ use prometheus_client::metrics::counter::Counter;
 pub(super) struct BareCounter(Counter);
 
 impl BareCounter {
-    /// Adds one.
     pub(super) fn increment(&self) {
         self.0.inc();
     }

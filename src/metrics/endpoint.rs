@@ -24,18 +24,12 @@ pub struct Endpoint(Server);
 #[derive(Debug, thiserror::Error)]
 #[error("serve metrics at {address}: {source}")]
 pub struct EndpointError {
-    /// The address.
     pub address: SocketAddr,
-    /// The error of the system.
     pub source: io::Error,
 }
 
 impl Endpoint {
     /// Serves the metrics at an address; port 0 selects a free port.
-    ///
-    /// # Errors
-    ///
-    /// If the address cannot be bound.
     pub async fn serve(metrics: Metrics, address: SocketAddr) -> Result<Self, EndpointError> {
         let scrape = move || {
             let text = metrics.text();
@@ -48,7 +42,6 @@ impl Endpoint {
     }
 
     /// The line to print when it has started.
-    #[must_use]
     pub fn announcement(&self) -> String {
         let address = self.address();
         let said = format!("metrics at http://{address}/metrics");
@@ -58,8 +51,6 @@ impl Endpoint {
         format!("{said}\nwarning: anyone who can reach this address can read the metrics")
     }
 
-    /// The address at which it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address()
     }

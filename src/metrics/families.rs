@@ -138,11 +138,6 @@ impl Metrics {
     }
 
     /// The metrics in Prometheus text format 0.0.4.
-    ///
-    /// # Panics
-    ///
-    /// Never: a string takes all that is written to it.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         text::encode_registry(&mut text, &self.registry()).expect("a string takes it all");

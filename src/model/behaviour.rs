@@ -33,14 +33,12 @@ pub enum Delivery {
 pub struct Answer {
     /// Delay after the requested operation has completed; `None` if no answer is ever given.
     pub after: Option<Duration>,
-    /// The reply or the error.
     pub result: Result<Reply, CallFault>,
 }
 
 /// How `GetContainerEvents` responds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamSupport {
-    /// With a stream of events.
     #[default]
     Supported,
     /// With `UNIMPLEMENTED`.
@@ -117,19 +115,16 @@ pub enum ExitDetection {
     OnQuery,
     /// When no process holds the container's output open any more.
     AtEndOfOutput,
-    /// Never.
     Never,
 }
 
 /// What the OOM kill of a child process does to its container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChildKill {
-    /// Nothing.
     #[default]
     Ignored,
     /// The container's exit reason becomes `OOMKilled`, as with containerd.
     MarksContainer,
-    /// The container ends.
     EndsContainer,
 }
 
@@ -143,7 +138,6 @@ pub enum PodKill {
     MarksNone,
     /// Every container of the pod is marked as OOM killed when it exits.
     MarksAll,
-    /// Every container of the pod ends.
     EndsAll,
 }
 
@@ -220,7 +214,6 @@ pub enum MonitorFreeze {
 /// The order of items for which the CRI defines none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By time of creation.
     #[default]
     Creation,
     /// Shuffled.
@@ -427,13 +420,10 @@ fn reason(end: ProcessExit) -> &'static str {
 
 impl Delivery {
     /// Delivers the event without delay.
-    #[must_use]
     pub fn now(event: Event) -> Vec<Self> {
         vec![Self::after(Duration::ZERO, event)]
     }
 
-    /// Delivers the event after a delay.
-    #[must_use]
     pub fn after(delay: Duration, event: Event) -> Self {
         Self::Event(delay, Box::new(event))
     }

@@ -25,7 +25,6 @@ use super::behaviour::{Behaviour, EventHook, ReplyHook};
 pub struct NamedFault {
     /// Its name in `cases/defects.yaml` and on the command line.
     pub name: &'static str,
-    /// Its implementation.
     pub fault: Fault,
 }
 
@@ -46,7 +45,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Applies the defect to a model's behaviour.
     pub fn apply(&self, behaviour: &mut Behaviour) {
         match self {
             Self::Events(hook) | Self::Stream(hook) => behaviour.events.push(*hook),
@@ -56,13 +54,11 @@ impl Fault {
     }
 
     /// Whether it changes only events and answers, so that a [`Relay`](super::Relay) can apply it.
-    #[must_use]
     pub fn is_relayable(&self) -> bool {
         matches!(self, Self::Events(_) | Self::Stream(_) | Self::Replies(_))
     }
 }
 
-/// All defects.
 pub fn faults() -> impl Iterator<Item = NamedFault> {
     let tables = [
         stream::STREAM,
@@ -82,7 +78,6 @@ pub fn faults() -> impl Iterator<Item = NamedFault> {
 }
 
 /// The defect of this name, if there is one.
-#[must_use]
 pub fn fault_named(name: &str) -> Option<NamedFault> {
     faults().find(|fault| fault.name == name)
 }

@@ -18,9 +18,7 @@ pub struct Subscriber(u64);
 /// The next item of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamItem {
-    /// An event.
     Event(Box<Event>),
-    /// The stream's end.
     End(StreamEnd),
     /// Nothing is available yet.
     Pending,
@@ -112,9 +110,6 @@ impl EventBus {
     }
 
     /// Opens a stream.
-    ///
-    /// # Errors
-    /// If the behaviour does not implement the call.
     pub(super) fn subscribe(
         &mut self,
         behaviour: &Behaviour,

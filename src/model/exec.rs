@@ -12,7 +12,6 @@ use crate::history::{
 };
 use crate::workload::Workload;
 
-/// How a command ends.
 struct CommandEnd {
     /// How long it runs; for ever if absent.
     after: Option<Duration>,

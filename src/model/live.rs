@@ -38,7 +38,6 @@ struct Shared {
 
 impl Model {
     /// Starts a model on the current Tokio runtime. It has the suite's image.
-    #[must_use]
     pub fn start(behaviour: Behaviour, seed: u64) -> Self {
         let name = workload::imported_name();
         let image = ImageListing {
@@ -57,11 +56,13 @@ impl Model {
     }
 
     /// The simulated kernel on which its containers run.
-    #[must_use]
     pub fn kernel(&self) -> Kernel {
         Kernel::Simulated(self.shared.clone())
     }
+}
 
+#[cfg(test)]
+impl Model {
     /// Stops the daemon; its containers keep running.
     pub fn stop_daemon(&self) {
         self.shared.end_runtime(RuntimeEnd::Stop);

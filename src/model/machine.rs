@@ -39,7 +39,6 @@ pub struct Machine {
     pub(super) timers: TimerQueue<Timer>,
     /// Containers whose exits are not detected.
     pub(super) unwatched: BTreeSet<ContainerId>,
-    /// Containers whose monitors are frozen.
     pub(super) frozen_monitors: BTreeSet<ContainerId>,
     /// Containers whose monitors have no room on the disk.
     pub(super) full_disks: BTreeSet<ContainerId>,
@@ -72,13 +71,11 @@ pub(super) enum Timer {
     Signal(ContainerId, ProcessExit),
     /// The kernel OOM-kills a child process of a container.
     KillChild(ContainerId),
-    /// An exit is detected.
     DetectExit(ContainerId),
     /// A grace period is over; it was started by this generation of the daemon.
     Kill(ContainerId, u32),
     /// A removed container disappears from the lists.
     Forget(ContainerId),
-    /// An answer is given.
     Answer(Ticket, Box<Result<Reply, CallFault>>),
     /// A delivery on a stream is due.
     Deliver(Subscriber, Delivery),
@@ -92,7 +89,6 @@ pub(super) enum Timer {
 pub(super) enum Outcome {
     /// At once.
     Done(Result<Reply, CallFault>),
-    /// When this container has exited.
     WhenExited(ContainerId),
     /// After a time, or when this container has exited.
     AtEnd {
@@ -104,7 +100,6 @@ pub(super) enum Outcome {
 
 impl Machine {
     /// A runtime with these images and no sandboxes. All random choices follow from the seed.
-    #[must_use]
     pub fn new(behaviour: Behaviour, images: Vec<ImageListing>, seed: u64) -> Self {
         Self {
             behaviour,
@@ -134,18 +129,15 @@ impl Machine {
     }
 
     /// The number of OOM kills so far.
-    #[must_use]
     pub fn oom_kills(&self) -> u64 {
         self.oom_kills
     }
 
-    /// How many calls there have been.
     pub(super) fn calls_made(&self) -> u64 {
         self.next_ticket
     }
 
     /// When the next timer is due.
-    #[must_use]
     pub fn next_due(&self) -> Option<HostInstant> {
         self.timers.next_due()
     }
@@ -389,9 +381,6 @@ impl Machine {
     }
 
     /// Opens an event stream.
-    ///
-    /// # Errors
-    /// If the runtime is down, or does not support events.
     pub fn subscribe(
         &mut self,
         now: HostInstant,
@@ -423,7 +412,6 @@ impl Machine {
     }
 
     /// Whether the response headers of the stream have been sent.
-    #[must_use]
     pub fn has_sent_headers(&self, subscriber: Subscriber) -> bool {
         self.behaviour.sends_headers_at_once || self.event_bus.has_pending(subscriber)
     }

@@ -1,8 +1,8 @@
 //! The model runtime: an in-process implementation of a conformant CRI runtime, which needs no root
 //! and starts no processes.
 //!
-//! [`Machine`] is the pure state machine: calls, subscriptions and the time go in, answers and
-//! events come out. [`Behaviour`] holds everything in which runtimes may differ: what the CRI
+//! [`machine::Machine`] is the pure state machine: calls, subscriptions and the time go in, answers
+//! and events come out. [`Behaviour`] holds everything in which runtimes may differ: what the CRI
 //! permits, and every defect that the suite must notice, each a value that the machine consults or
 //! a hook on every event and every answer. [`Model`] runs a machine with a lock, a clock and
 //! timers; a gRPC server can serve it.
@@ -33,15 +33,12 @@ mod timer_queue;
 mod transition;
 
 pub use behaviour::{
-    Answer, Behaviour, ChildKill, Delivery, EarlyStreams, EventHook, ExitDetection, FanOutPolicy,
-    FullQueue, MonitorDeath, MonitorFreeze, Order, PodKill, Replay, ReplyHook, Restart,
-    StopSignals, StreamSupport, Twin,
+    Answer, Behaviour, ChildKill, Delivery, EarlyStreams, ExitDetection, FanOutPolicy, FullQueue,
+    MonitorDeath, MonitorFreeze, Order, PodKill, Replay, Restart, StopSignals, StreamSupport, Twin,
 };
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
-pub use event_bus::{HookContext, StreamItem, Subscriber};
+pub use event_bus::HookContext;
 pub use live::Model;
-pub use machine::{Machine, Ticket};
-pub use process::ProcessExit;
 pub use random::Random;
 pub use relay::Relay;
 pub use sandboxes::FAULTY;

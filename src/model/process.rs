@@ -9,7 +9,6 @@ use crate::workload::program::PROGRAM_PATH;
 /// How long it takes to write a core dump.
 const CORE_DUMP: Duration = Duration::from_millis(200);
 
-/// How a process exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessExit {
     /// The exit code, 128 + the signal for a death by one.
@@ -47,10 +46,8 @@ impl ProcessExit {
 }
 
 impl ProcessPlan {
-    /// The plan of a process that runs this command under this memory limit from now on.
-    ///
-    /// # Errors
-    /// If there is no such program; as a message of the runtime.
+    /// The plan of a process that runs this command under this memory limit from now on. Fails if
+    /// there is no such program; as a message of the runtime.
     pub(super) fn new(
         command: &[String],
         memory_bytes: Option<u64>,

@@ -6,13 +6,10 @@ pub struct Random(u64);
 
 impl Random {
     /// A generator whose choices all follow from the seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
-    #[expect(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -27,7 +24,6 @@ impl Random {
         parts.concat()
     }
 
-    /// Shuffles the items.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for left in (1..items.len()).rev() {
             let other = self.next() % (left as u64 + 1);

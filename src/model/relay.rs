@@ -31,7 +31,6 @@ pub struct Relay {
 impl Relay {
     /// A relay to a runtime and its image service. Only [relayable](Fault::is_relayable) defects
     /// have an effect.
-    #[must_use]
     pub fn new(
         runtime: Endpoint,
         images: Endpoint,

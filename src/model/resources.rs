@@ -17,7 +17,6 @@ const LEAK_KIB: u64 = 100;
 
 impl Machine {
     /// How much of a resource is held; `ids` are those of the pods.
-    #[must_use]
     pub fn held(&self, resource: Resource, ids: &BTreeSet<String>) -> u64 {
         let leaks = self.behaviour.leaks == Some(resource);
         let present =

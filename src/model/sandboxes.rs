@@ -206,8 +206,6 @@ impl Machine {
         Reply::Done
     }
 
-    /// # Errors
-    /// If a streamed list is requested and not supported.
     pub(super) fn check_streaming(&self, streamed: bool) -> Result<(), CallFault> {
         if streamed && !self.behaviour.streams_lists {
             let message = "lists are not streamed".to_owned();
@@ -265,8 +263,8 @@ fn addresses(spec: &SandboxSpec, created_nth: u64) -> Vec<String> {
     spec.own_network.then(address).into_iter().collect()
 }
 
-/// # Errors
-/// If the sandbox needs an unknown runtime handler or a sysctl: the model has none of the latter.
+/// Fails if the sandbox needs an unknown runtime handler or a sysctl: the model has none of the
+/// latter.
 fn check_spec(spec: &SandboxSpec) -> Result<(), CallFault> {
     if let Some(sysctl) = spec.sysctls.keys().next() {
         let message = format!("sysctl {sysctl} is not in a separate kernel namespace");

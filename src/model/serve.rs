@@ -26,9 +26,6 @@ pub enum ServeError {
 }
 
 /// Serves a model until SIGINT or SIGTERM.
-///
-/// # Errors
-/// If it cannot be served at this endpoint, or the server fails.
 pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError> {
     let reactor = Reactor::real()?;
     let served = reactor.runtime().block_on(async {

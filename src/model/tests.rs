@@ -11,8 +11,10 @@ mod streams;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event_bus::{StreamItem, Subscriber};
+use super::machine::Machine;
 use super::timer_queue::later;
-use super::{Behaviour, ChildKill, Machine, StreamItem, Subscriber};
+use super::{Behaviour, ChildKill};
 use crate::history::{
     CallFault, ContainerId, ContainerSpec, Event, HostInstant, ImageListing, Labels, PodUid, Reply,
     Request, SandboxId, SandboxSpec, StreamEnd,
@@ -107,7 +109,6 @@ impl Harness {
         }
     }
 
-    /// A running container.
     #[track_caller]
     fn running(&mut self, sandbox: &SandboxId, name: &str, workload: &Workload) -> ContainerId {
         let id = self.create(sandbox, name, workload);

@@ -53,7 +53,6 @@ pub enum NonTransition {
 /// What remains after a sandbox or a container could not be created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Leftover {
-    /// Nothing.
     #[default]
     None,
     /// A CREATED event, although the object does not exist.

@@ -17,7 +17,6 @@ const OLDEST_NS: i64 = 24 * 3_600 * 1_000_000_000;
 #[derive(Debug, Default)]
 pub struct Measuring {
     found: Capabilities,
-    /// The streams that are open.
     open: BTreeMap<SubscriptionId, Stream>,
     /// A sandbox or container was created since the last stream ended.
     unreported: bool,
@@ -33,7 +32,6 @@ struct Stream {
 }
 
 impl Measuring {
-    /// Takes in the next entry.
     pub fn push(&mut self, entry: &Entry) {
         match &entry.body {
             Body::RunPlanned(plan) => {
@@ -94,7 +92,6 @@ impl Measuring {
     }
 
     /// The capabilities shown so far.
-    #[must_use]
     pub fn found(&self) -> Capabilities {
         let mut found = self.found;
         if self.made_sandbox && self.seen_container {

@@ -12,7 +12,6 @@ use crate::history::{
 
 /// An index of a case's history. Each part is made when it is asked for first.
 pub struct Index<'a> {
-    /// The history.
     pub history: &'a CaseHistory,
     lives: OnceCell<Lives<'a>>,
     readings: OnceCell<BTreeMap<&'a ContainerId, Vec<Reading<'a>>>>,
@@ -21,7 +20,6 @@ pub struct Index<'a> {
     transitions: OnceCell<BTreeMap<&'a ContainerId, Vec<Transition<'a>>>>,
 }
 
-/// A sandbox on one stream.
 pub(super) type SandboxStream<'a> = (&'a str, SubscriptionId);
 
 /// An event about a sandbox or one of its containers.
@@ -45,7 +43,6 @@ pub(super) struct ContainerLife<'a> {
     pub(super) removed: Option<Seq>,
 }
 
-/// The life of a sandbox.
 #[derive(Default)]
 pub(super) struct SandboxLife<'a> {
     pub(super) subject: Option<&'a Subject>,
@@ -67,7 +64,6 @@ pub(crate) struct Reading<'a> {
     pub(crate) source: Source<'a>,
 }
 
-/// The source of a reading.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
     /// `StartContainer` has succeeded, so that the container was CREATED when it began.
@@ -88,8 +84,6 @@ pub(crate) struct CallEnds<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// An index of this history.
-    #[must_use]
     pub fn new(history: &'a CaseHistory) -> Self {
         Self {
             history,

@@ -17,7 +17,6 @@ pub struct Invariant {
     pub name: &'static str,
     /// The requirement, as a sentence.
     pub sentence: &'static str,
-    /// Where the requirement comes from.
     pub source: &'static str,
     /// The ids of the requirements that it checks.
     pub requirements: &'static [&'static str],
@@ -65,7 +64,6 @@ pub(super) const OBSERVERS: Levels = Levels {
 };
 
 /// Checks every invariant on a case's history; at most one violation for each rule and subject.
-#[must_use]
 pub fn invariants(index: &Index<'_>) -> Vec<Violation> {
     let clock_was_set = index.history.clock_set_by().is_some();
     let is_foreign = index.history.is_of_foreign_pod();
@@ -78,7 +76,6 @@ pub fn invariants(index: &Index<'_>) -> Vec<Violation> {
 }
 
 /// The invariant of an id, if there is one.
-#[must_use]
 pub fn invariant(id: &str) -> Option<&'static Invariant> {
     INVARIANTS.iter().find(|invariant| invariant.id == id)
 }
@@ -174,7 +171,6 @@ pub(super) fn by_stream(subject: &Subject) -> BTreeMap<SubscriptionId, Vec<&Even
 }
 
 /// The entries that explain a violation: its evidence, and the other entries about the subject.
-#[must_use]
 pub fn context(history: &CaseHistory, violation: &Violation) -> Vec<Seq> {
     let about = |subject: &&Subject| violation.subject.contains(subject.id.as_str());
     let mut entries = violation.evidence.clone();

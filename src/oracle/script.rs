@@ -41,7 +41,6 @@ pub(crate) fn history(script: &str) -> CaseHistory {
     history
 }
 
-/// The entries of a script.
 #[track_caller]
 pub(crate) fn entries(script: &str) -> Vec<Entry> {
     let mut read = Script::default();

@@ -19,7 +19,6 @@ const UNDER_WAY: Duration = Duration::from_secs(1);
 /// An event that came on one stream and not, or in another place, on another.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
-    /// The container and the subscription.
     pub(crate) subject: String,
     pub(crate) mismatch: Mismatch,
     pub(crate) evidence: Vec<Seq>,

@@ -11,7 +11,6 @@ use crate::limits;
 /// The first call that proves a transition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transition<'a> {
-    /// The event that reports it.
     pub(crate) needed: EventKind,
     /// The call's name in the CRI.
     pub(crate) method: &'static str,

@@ -30,7 +30,6 @@ pub struct WholeRun {
     opened: HashMap<SubscriptionId, Seq, RandomState>,
     seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>, RandomState>,
     seen_by_age: VecDeque<ContainerId>,
-    /// The ends of streams.
     ends: Ends,
     /// The violations of containers that were dropped.
     broken: Vec<(ContainerId, Violation)>,
@@ -101,7 +100,6 @@ impl WholeRun {
 
     /// The first violation of each container and of each stream, without those that a case has
     /// reported.
-    #[must_use]
     pub fn violations(&self, reported: &[Violation]) -> Vec<Violation> {
         let is_new = |(container, found): &(ContainerId, Violation)| {
             let same = |reported: &Violation| {

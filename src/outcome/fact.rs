@@ -41,7 +41,6 @@ macro_rules! facts {
             pub const STABLE: &[&str] = &[$($name,)+];
 
             /// Its name.
-            #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)+
@@ -50,7 +49,6 @@ macro_rules! facts {
             }
 
             /// Whether another run can see the same value.
-            #[must_use]
             pub fn is_stable(&self) -> bool {
                 match self {
                     $(Self::$variant(_) => true,)+
@@ -176,7 +174,6 @@ facts! {
 
 impl Fact {
     /// Its value as it stands in a sentence.
-    #[must_use]
     pub fn text(&self) -> String {
         self.value().text()
     }
@@ -187,7 +184,6 @@ impl Fact {
     }
 
     /// The same with another text, where its value is a text.
-    #[must_use]
     pub fn map_text(&self, change: impl Fn(&str) -> String) -> Self {
         match self.to_json() {
             Value::String(text) if self.is_stable() => {
@@ -311,32 +307,25 @@ impl FactValue for Duration {
 pub struct Facts(Vec<Fact>);
 
 impl Facts {
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Fact> {
         self.0.iter()
     }
 
-    /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The fact of a name, if there is one.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Fact> {
         self.iter().find(|fact| fact.name() == name)
     }
 
-    /// Their values by their names.
-    #[must_use]
     pub fn to_map(&self) -> BTreeMap<String, Value> {
         let value = |fact: &Fact| (fact.name().to_owned(), fact.to_json());
         self.iter().map(value).collect()
     }
 
     /// Those that another run can see as well.
-    #[must_use]
     pub fn stable(&self) -> Self {
         self.iter()
             .filter(|fact| fact.is_stable())

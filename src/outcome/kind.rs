@@ -31,7 +31,6 @@ macro_rules! kinds {
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// The key by which files and reports name it.
-            #[must_use]
             pub fn key(self) -> &'static str {
                 match self {
                     $(Self::$variant => $key,)+
@@ -39,7 +38,6 @@ macro_rules! kinds {
             }
 
             /// What it means, as a sentence.
-            #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$variant => $meaning,)+
@@ -491,7 +489,6 @@ impl Kind {
 
     /// The kind for an event that has not come. An event of a type that the CRI does not define
     /// cannot be missing.
-    #[must_use]
     pub fn missing(event: EventKind) -> Self {
         match event {
             EventKind::Created | EventKind::Unknown(_) => Self::MissingCreated,

@@ -58,11 +58,8 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Cache, Self::Hint, Self::Observer];
 
-    /// The word for it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Cache => "cache",
@@ -99,7 +96,6 @@ pub struct Levels {
 
 impl Levels {
     /// How binding it is in a profile.
-    #[must_use]
     pub fn of(&self, profile: Profile) -> Option<Level> {
         match profile {
             Profile::Cache => self.cache,
@@ -109,7 +105,6 @@ impl Levels {
     }
 
     /// How binding it is in that of these profiles which it binds most; none if it concerns none.
-    #[must_use]
     pub fn highest_of(&self, profiles: &[Profile]) -> Option<Level> {
         profiles
             .iter()
@@ -119,7 +114,6 @@ impl Levels {
 
     /// The same, but nowhere more binding than these are: in a profile that they do not concern,
     /// than they are where they bind most.
-    #[must_use]
     pub fn capped_by(&self, cap: &Self) -> Self {
         self.combined(|profile, level| {
             let cap = cap.of(profile).or(cap.highest());
@@ -128,7 +122,6 @@ impl Levels {
     }
 
     /// In each profile whichever of the two binds more.
-    #[must_use]
     pub fn or_higher(&self, other: &Self) -> Self {
         self.combined(|profile, level| level.max(other.of(profile)))
     }
@@ -143,7 +136,6 @@ impl Levels {
     }
 
     /// How binding it is for the consumer that it binds most; none if it concerns nobody.
-    #[must_use]
     pub fn highest(&self) -> Option<Level> {
         self.highest_of(&Profile::ALL)
     }

@@ -69,22 +69,18 @@ pub struct Latency {
     pub limit: Limit,
     /// The limit, multiplied by `--timeout-scale`.
     pub bound: Duration,
-    /// How long it took.
     pub took: Duration,
 }
 
 /// All that took its time in a case, for one limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// The longest.
     pub longest: Latency,
-    /// All of them.
     pub spread: Spread,
 }
 
 impl Times {
     /// The times of each limit.
-    #[must_use]
     pub fn of(latencies: impl IntoIterator<Item = Latency>) -> Vec<Self> {
         let mut all = BTreeMap::<(Limit, Duration), Self>::new();
         for latency in latencies {

@@ -10,17 +10,14 @@ use crate::history::EventKind;
 /// What is wrong: of which kind it is, what should have been, and what was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mismatch {
-    /// Its kind.
     pub kind: Kind,
     /// The values that should have been.
     pub expected: Facts,
-    /// The values that were.
     pub actual: Facts,
 }
 
 impl Mismatch {
     /// One of a kind, with the values that should have been and those that were.
-    #[must_use]
     pub fn new(kind: Kind, expected: impl Into<Facts>, actual: impl Into<Facts>) -> Self {
         Self {
             kind,
@@ -30,26 +27,22 @@ impl Mismatch {
     }
 
     /// That an event has not come, with what says that it should have.
-    #[must_use]
     pub fn missing(event: EventKind, expected: impl IntoIterator<Item = Fact>) -> Self {
         let expected: Facts = [Fact::Event(event)].into_iter().chain(expected).collect();
         Self::new(Kind::missing(event), expected, [])
     }
 
     /// The same with values that were.
-    #[must_use]
     pub fn with(self, actual: Facts) -> Self {
         Self { actual, ..self }
     }
 
     /// That what a check looks at has not come.
-    #[must_use]
     pub fn unobserved(what: impl Into<String>) -> Self {
         Self::new(Kind::NothingObserved, [Fact::Text(what.into())], [])
     }
 
     /// What every run sees of it.
-    #[must_use]
     pub fn signature(&self) -> Signature {
         Signature {
             kind: self.kind,
@@ -57,15 +50,11 @@ impl Mismatch {
         }
     }
 
-    /// The expected state, in words.
-    #[must_use]
     pub fn expected(&self) -> String {
         let value = |name: &str| self.expected.get(name).or_else(|| self.actual.get(name));
         sentence(self.kind.sentences().expected, value)
     }
 
-    /// What was, in words.
-    #[must_use]
     pub fn actual(&self) -> String {
         let value = |name: &str| self.actual.get(name).or_else(|| self.expected.get(name));
         sentence(self.kind.sentences().actual, value)

@@ -14,7 +14,6 @@ use super::kind::Kind;
 /// `{kind: event-out-of-order, event: STOPPED}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signature {
-    /// Its kind.
     pub kind: Kind,
     /// The values. Of a pattern those that it asks for.
     pub facts: Facts,
@@ -23,7 +22,6 @@ pub struct Signature {
 impl Signature {
     /// Whether a finding is of this kind and has these values. `fits` says whether a text of this
     /// pattern is that of the finding.
-    #[must_use]
     pub fn matches(&self, found: &Self, fits: impl Fn(&str, &str) -> bool) -> bool {
         let is_there = |wanted: &Fact| {
             let seen = found.facts.get(wanted.name());

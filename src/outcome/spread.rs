@@ -24,7 +24,6 @@ impl Spread {
     }
 
     /// How many times there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.values().sum()
     }
@@ -36,7 +35,6 @@ impl Spread {
     }
 
     /// The time that so many percent of all do not exceed; none if there is none.
-    #[must_use]
     pub fn percentile(&self, percent: usize) -> Option<Duration> {
         let rank = (self.count() * percent).div_ceil(100).max(1);
         let mut below = 0;

@@ -32,7 +32,6 @@ pub struct Standing {
 impl Standing {
     /// Its numbers in the order of a report's columns: MUSTs kept, broken, known and open, SHOULDs
     /// kept and broken.
-    #[must_use]
     pub fn counts(&self) -> [usize; 6] {
         let (musts, shoulds) = (self.musts, self.shoulds);
         [
@@ -105,7 +104,6 @@ impl fmt::Display for Conformance {
 
 impl RunReport {
     /// Whether somebody else may have changed the run's pods, so that it decides nothing.
-    #[must_use]
     pub fn is_disturbed(&self) -> bool {
         self.faults.iter().any(|fault| fault.starts_with(DISTURBED))
     }
@@ -117,7 +115,6 @@ impl RunReport {
     }
 
     /// Why the run is undecided, or ends as if it were: none if it broke a rule or ended well.
-    #[must_use]
     pub fn undecided(&self) -> Option<&'static str> {
         let any = |verdict| self.count(verdict) > 0;
         let cases = self.outcomes.iter().filter(|case| !case.is_invariant());
@@ -143,7 +140,6 @@ impl RunReport {
     }
 
     /// What the run says in each profile for which the runtime was judged.
-    #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
         let profiles = self.profiles.iter();
         profiles.map(|profile| self.standing(*profile)).collect()
@@ -204,7 +200,6 @@ impl RunReport {
 
 impl Musts {
     /// How many were skipped, inconclusive or undecided.
-    #[must_use]
     pub fn open(&self) -> usize {
         self.skipped + self.inconclusive + self.undecided
     }
@@ -235,7 +230,6 @@ impl Musts {
 impl Outcome {
     /// The word on it in a profile. There an invariant holds that is broken only in cases that bind
     /// less.
-    #[must_use]
     pub fn verdict_for(&self, profile: Profile) -> Verdict {
         let is_broken = matches!(self.verdict, Verdict::Fail | Verdict::Known);
         match self.broken_in_cases() {
@@ -251,7 +245,6 @@ impl Outcome {
     }
 
     /// Whether it keeps what is a SHOULD in a profile; nothing if there is no such thing.
-    #[must_use]
     pub fn should(&self, profile: Profile) -> Option<bool> {
         let level = self.levels.of(profile)?;
         if let Some(broken) = self.broken_in_cases() {

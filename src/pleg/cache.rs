@@ -10,7 +10,6 @@ use super::moment::Moment;
 use super::pod_status::{InspectError, Inspection, PodStatus};
 use super::shared_id::{ById, SharedUid};
 
-/// The pod cache.
 #[derive(Clone, Debug)]
 pub struct Cache {
     guarded: bool,
@@ -20,12 +19,10 @@ pub struct Cache {
     released: Vec<Released>,
 }
 
-/// The cache entry of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Its status, or the error of the last inspection.
     pub inspection: Inspection,
-    /// The time of the status.
     pub modified: Moment,
     /// When the pod was last observed.
     pub observed: Moment,
@@ -33,13 +30,11 @@ pub struct Entry {
 
 impl Entry {
     /// The status, unless the last inspection failed.
-    #[must_use]
     pub fn status(&self) -> Option<&Arc<PodStatus>> {
         self.inspection.as_ref().ok()
     }
 
     /// The error of the last inspection, if it failed.
-    #[must_use]
     pub fn error(&self) -> Option<&InspectError> {
         self.inspection.as_ref().err()
     }
@@ -59,9 +54,7 @@ struct Waiting {
 /// The end of a wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Released {
-    /// The waiting call.
     pub waiter: Waiter,
-    /// The pod.
     pub uid: SharedUid,
     /// The entry; `None` stands for an empty status with only the UID.
     pub entry: Option<Entry>,
@@ -69,7 +62,6 @@ pub struct Released {
 
 impl Cache {
     /// An empty cache. With the feature gate `EventedPLEG` it is guarded against older entries.
-    #[must_use]
     pub fn new(guarded: bool) -> Self {
         Self {
             guarded,
@@ -81,13 +73,10 @@ impl Cache {
     }
 
     /// The entry of a pod. `None` stands for an empty status without an error.
-    #[must_use]
     pub fn get(&self, uid: &str) -> Option<&Entry> {
         self.entries.get(uid)
     }
 
-    /// All entries, by UID.
-    #[must_use]
     pub fn entries(&self) -> Vec<(&SharedUid, &Entry)> {
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_unstable_by_key(|(uid, _)| *uid);
@@ -95,7 +84,6 @@ impl Cache {
     }
 
     /// The global time: all entries are at least as fresh.
-    #[must_use]
     pub fn global(&self) -> Option<Moment> {
         self.global
     }

@@ -43,7 +43,6 @@ pub(super) fn adopt(old: &[Item], new: &[ListedItem<'_>]) -> Vec<Item> {
     new.iter().enumerate().map(own).collect()
 }
 
-/// The changes in a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Whether something changed for which no event is sent.

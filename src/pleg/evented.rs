@@ -4,7 +4,6 @@
 //! `processCRIEvent`, `updateRunningPodMetric`, `updateRunningContainerMetric`, `Healthy`).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::gauges::Tally;
 use super::generic::send;
@@ -15,10 +14,6 @@ use super::pod_status::{KubeletPanic, PodStatus};
 use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
 use crate::history::{Event, EventKind, SandboxStatus};
-
-/// How often the cache's global time is set to now while the Evented PLEG is in use, without any
-/// call to the runtime.
-pub const GLOBAL_TIME_PERIOD: Duration = Duration::from_secs(5);
 
 /// The result of processing an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +29,8 @@ pub enum Receipt {
 
 /// Processes an event of the runtime.
 ///
-/// The caller measures its latency, the time from `created_at` to now.
-///
-/// # Errors
-///
-/// If the real kubelet would have panicked. Then nothing has changed.
+/// The caller measures its latency, the time from `created_at` to now. Fails if the real kubelet
+/// would have panicked. Then nothing has changed.
 pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletPanic> {
     let Some((sandbox_status, metadata)) = event
         .sandbox

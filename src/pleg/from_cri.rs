@@ -23,7 +23,6 @@ const POD_NAMESPACE_LABEL: &str = "io.kubernetes.pod.namespace";
 ///
 /// `at` is the moment just before the runtime was called. The number of allocations does not depend
 /// on the number of pods.
-#[must_use]
 pub fn list_pods<'a>(
     at: Moment,
     sandboxes: &'a [impl Borrow<SandboxListing>],

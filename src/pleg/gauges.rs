@@ -15,13 +15,11 @@ pub struct Gauges {
 
 impl Gauges {
     /// The number of pods with a running sandbox. Events make it drift.
-    #[must_use]
     pub fn running_pods(&self) -> i64 {
         self.running_pods
     }
 
     /// The number of containers in a state; absent if there never was one.
-    #[must_use]
     pub fn containers(&self, state: State) -> Option<i64> {
         self.containers[state as usize]
     }

@@ -44,9 +44,7 @@ struct Pending {
 /// A pod that has to be inspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its UID.
     pub uid: SharedUid,
-    /// Its index in the list.
     pub index: usize,
     /// Whether an inspection of it was requested.
     requested: bool,
@@ -65,7 +63,6 @@ pub enum Health {
 
 impl Health {
     /// Whether the kubelet's runtime health check passes.
-    #[must_use]
     pub fn is_healthy(self) -> bool {
         matches!(self, Self::Healthy(_))
     }
@@ -84,7 +81,6 @@ impl Generic {
     pub const THRESHOLD_WITH_EVENTS: Duration = Duration::from_secs(600);
 
     /// A PLEG without any records.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -130,7 +126,6 @@ impl Generic {
     ///
     /// Source: kubernetes 1.36 `pkg/kubelet/pleg/generic.go` (`workerLoopIteration`), with the
     /// feature gate `PLEGOnDemandRelist`.
-    #[must_use]
     pub fn is_due(&self, requested_at: Moment) -> bool {
         self.relisted_at.is_none_or(|last| requested_at > last)
     }
@@ -141,13 +136,11 @@ impl Generic {
     }
 
     /// The pod that has to be inspected next.
-    #[must_use]
     pub fn wanted(&self) -> Option<&Wanted> {
         self.pending.front().map(|pending| &pending.wanted)
     }
 
     /// All pods that have to be inspected, in this order.
-    #[must_use]
     pub fn all_wanted(&self) -> impl ExactSizeIterator<Item = &Wanted> {
         self.pending.iter().map(|pending| &pending.wanted)
     }
@@ -171,32 +164,26 @@ impl Generic {
     }
 
     /// When the last successful relist began.
-    #[must_use]
     pub fn relisted_at(&self) -> Option<Moment> {
         self.relisted_at
     }
 
     /// The time from the last successful relist to one that begins now. It is recorded even if the
     /// latter fails (`kubelet_pleg_relist_interval_seconds`).
-    #[must_use]
     pub fn interval(&self, now: Moment) -> Option<Duration> {
         self.relisted_at.map(|at| now.since(at))
     }
 
     /// The recorded pods, by UID.
-    #[must_use]
     pub fn pods(&self) -> Vec<&SharedUid> {
         self.records.uids()
     }
 
     /// The pods whose inspection is requested, by UID.
-    #[must_use]
     pub fn inspection_requests(&self) -> impl ExactSizeIterator<Item = &SharedUid> {
         self.reinspect.iter()
     }
 
-    /// Its health at a moment.
-    #[must_use]
     pub fn health(&self, now: Moment, threshold: Duration) -> Health {
         match self.interval(now) {
             None => Health::NeverRelisted,

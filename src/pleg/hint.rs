@@ -18,7 +18,6 @@ pub enum Hint {
 }
 
 /// The effect of an event of the runtime.
-#[must_use]
 pub fn relist_hint(event: &Event) -> Hint {
     match (event.pod_uid(), event.kind) {
         (None, _) => Hint::Ignored,

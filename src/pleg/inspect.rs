@@ -26,17 +26,9 @@ const HASH_ANNOTATION: &str = "io.kubernetes.container.hash";
 /// from a recording.
 pub trait Statuses {
     /// The answer of `PodSandboxStatus`.
-    ///
-    /// # Errors
-    ///
-    /// If the call failed, or its answer has no status.
     fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault>;
 
     /// The answer of `ContainerStatus`.
-    ///
-    /// # Errors
-    ///
-    /// If the call failed, or its answer has no status.
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault>;
 }
 
@@ -54,11 +46,8 @@ pub enum StatusFault {
 /// The pod status that a kubelet gets from the runtime on inspection.
 ///
 /// With the gate on, a timestamp in the newest sandbox's answer means that it includes container
-/// statuses, and `ContainerStatus` is not called. `now` is the moment just before the calls.
-///
-/// # Errors
-///
-/// If a status call failed, except with `NotFound`.
+/// statuses, and `ContainerStatus` is not called. `now` is the moment just before the calls. Fails
+/// if a status call failed, except with `NotFound`.
 pub fn pod_status(
     pod: &ListedPod<'_>,
     gate: bool,

@@ -21,7 +21,6 @@ pub struct Kubelet {
 
 impl Kubelet {
     /// A kubelet that has just started.
-    #[must_use]
     pub fn new(features: Features, channel_capacity: usize) -> Self {
         let gate = features != Features::Generic;
         Self {
@@ -34,13 +33,11 @@ impl Kubelet {
     }
 
     /// Whether the feature gate `EventedPLEG` is on.
-    #[must_use]
     pub fn gate(&self) -> bool {
         self.gate
     }
 
     /// Whether the Evented PLEG is in use: it was started and has not fallen back.
-    #[must_use]
     pub fn evented_in_use(&self) -> bool {
         self.evented
     }

@@ -8,7 +8,6 @@ use std::fmt;
 
 use super::shared_id::{SharedId, SharedUid};
 
-/// The kind of a lifecycle event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LifecycleKind {
     /// A container or a sandbox is running.
@@ -32,12 +31,9 @@ impl fmt::Display for LifecycleKind {
     }
 }
 
-/// One event of a PLEG.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LifecycleEvent {
-    /// The pod.
     pub pod: SharedUid,
-    /// The kind.
     pub kind: LifecycleKind,
     /// The container or sandbox; absent for [`LifecycleKind::PodSync`].
     pub container: Option<SharedId>,
@@ -52,11 +48,9 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The capacity of a kubelet's channel.
     pub const KUBELET_CAPACITY: usize = 1000;
 
     /// An empty channel.
-    #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -85,26 +79,22 @@ impl Channel {
     }
 
     /// The number of queued events.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
     /// Whether no event is queued.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Whether the next event will be discarded. Only this makes an Evented PLEG of kubelet 1.26 to
     /// 1.36 unhealthy.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= self.capacity
     }
 
     /// The number of discarded events (`kubelet_pleg_discard_events`).
-    #[must_use]
     pub fn discarded(&self) -> u64 {
         self.discarded
     }

@@ -16,26 +16,21 @@ impl Moment {
     pub const NEVER: Self = Self(i64::MIN);
 
     /// The moment this many nanoseconds after the epoch.
-    #[must_use]
     pub const fn from_ns(ns: i64) -> Self {
         Self(ns)
     }
 
     /// Nanoseconds since the epoch.
-    #[must_use]
     pub const fn ns(self) -> i64 {
         self.0
     }
 
     /// How long after `earlier` this moment is; zero if it is not.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         let ns = i128::from(self.0) - i128::from(earlier.0);
         Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// This moment plus a duration.
-    #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let ns = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(ns))

@@ -3,20 +3,15 @@
 use super::moment::Moment;
 use super::state::State;
 
-/// A listed container or sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedItem<'a> {
-    /// Its id.
     pub id: &'a str,
-    /// Its state.
     pub state: State,
     /// The sandbox of a container; empty for a sandbox.
     pub sandbox: &'a str,
 }
 
 impl<'a> ListedItem<'a> {
-    /// A sandbox.
-    #[must_use]
     pub fn sandbox(id: &'a str, state: State) -> Self {
         Self {
             id,
@@ -25,8 +20,6 @@ impl<'a> ListedItem<'a> {
         }
     }
 
-    /// A container of a sandbox.
-    #[must_use]
     pub fn container(id: &'a str, state: State, sandbox: &'a str) -> Self {
         Self { id, state, sandbox }
     }
@@ -35,22 +28,16 @@ impl<'a> ListedItem<'a> {
 /// The identity of a pod in a [`PodList`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodIdentity<'a> {
-    /// Its UID.
     pub uid: &'a str,
-    /// Its name.
     pub name: &'a str,
-    /// Its namespace.
     pub namespace: &'a str,
 }
 
 /// One pod of a [`PodList`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedPod<'l> {
-    /// Its UID.
     pub uid: &'l str,
-    /// Its name.
     pub name: &'l str,
-    /// Its namespace.
     pub namespace: &'l str,
     /// Its containers and then its sandboxes.
     pub items: &'l [ListedItem<'l>],
@@ -59,13 +46,11 @@ pub struct ListedPod<'l> {
 
 impl<'l> ListedPod<'l> {
     /// Its containers, in the kubelet's order.
-    #[must_use]
     pub fn containers(&self) -> &'l [ListedItem<'l>] {
         &self.items[..self.containers]
     }
 
     /// Its sandboxes, in the kubelet's order.
-    #[must_use]
     pub fn sandboxes(&self) -> &'l [ListedItem<'l>] {
         &self.items[self.containers..]
     }
@@ -92,7 +77,6 @@ struct Head<'a> {
 
 impl<'a> PodList<'a> {
     /// An empty list; `at` is the moment just *before* the runtime was called.
-    #[must_use]
     pub fn new(at: Moment) -> Self {
         Self::with_capacity(at, 0, 0)
     }
@@ -127,19 +111,15 @@ impl<'a> PodList<'a> {
     }
 
     /// When it was requested.
-    #[must_use]
     pub fn at(&self) -> Moment {
         self.at
     }
 
-    /// The pod at this index.
-    #[must_use]
     pub fn pod(&self, index: usize) -> Option<ListedPod<'_>> {
         self.heads.get(index).map(|head| self.whole(head))
     }
 
     /// All pods, in order.
-    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = ListedPod<'_>> {
         self.heads.iter().map(|head| self.whole(head))
     }

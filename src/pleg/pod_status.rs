@@ -12,17 +12,12 @@ use crate::history::{SandboxState, Text};
 /// A pod as in the kubelet's cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodStatus {
-    /// The pod's UID.
     pub uid: SharedUid,
-    /// The pod's name.
     pub name: Text,
-    /// The pod's namespace.
     pub namespace: Text,
     /// The pod's addresses, the primary one first.
     pub ips: Vec<String>,
-    /// Its sandboxes.
     pub sandboxes: Vec<PodSandbox>,
-    /// Its containers.
     pub containers: Vec<PodContainer>,
     /// The containers in its newest, ready sandbox.
     pub active_containers: Vec<SharedId>,
@@ -32,7 +27,6 @@ pub struct PodStatus {
 
 impl PodStatus {
     /// Whether any of its sandboxes is ready.
-    #[must_use]
     pub fn has_ready_sandbox(&self) -> bool {
         let mut sandboxes = self.sandboxes.iter();
         sandboxes.any(|sandbox| sandbox.state == SandboxState::Ready)
@@ -42,11 +36,8 @@ impl PodStatus {
 /// A sandbox of a [`PodStatus`], as far as the kubelet's PLEGs read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodSandbox {
-    /// Its id.
     pub id: SharedId,
-    /// Ready or not.
     pub state: SandboxState,
-    /// When it was created.
     pub created_at: Moment,
     /// The number of sandboxes created for this pod before.
     pub attempt: u32,
@@ -55,13 +46,10 @@ pub struct PodSandbox {
 /// A container of a [`PodStatus`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodContainer {
-    /// Its id.
     pub id: SharedId,
     /// Its name, from a label; empty without it.
     pub name: Text,
-    /// Its state.
     pub state: State,
-    /// When it was created.
     pub created_at: Moment,
     /// When it was started; [`Moment::NEVER`] while it is only created.
     pub started_at: Moment,
@@ -84,20 +72,16 @@ pub struct PodContainer {
     pub message: String,
 }
 
-/// The result of inspecting a pod.
 pub type Inspection = Result<Arc<PodStatus>, InspectError>;
 
 /// Why a pod could not be inspected. `NotFound` is no error: what is gone is left out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
-    /// A status call failed.
     #[error("{method} of {id}: {fault}")]
     Failed {
         /// The RPC's name in the CRI.
         method: &'static str,
-        /// The id in the call.
         id: SharedId,
-        /// The runtime's error.
         fault: String,
     },
     /// A status call returned OK and no status.
@@ -105,7 +89,6 @@ pub enum InspectError {
     Empty {
         /// The RPC's name in the CRI.
         method: &'static str,
-        /// The id in the call.
         id: SharedId,
     },
     /// The real kubelet would panic.
@@ -120,18 +103,12 @@ pub enum InspectError {
 pub enum KubeletPanic {
     /// `kuberuntime_container.go` (`toKubeContainerStatus`) dereferences the image without a check.
     #[error("the status of container {container} has no image, and the kubelet dereferences it")]
-    NoImage {
-        /// The container.
-        container: SharedId,
-    },
+    NoImage { container: SharedId },
     /// `evented.go` (`updateRunningPodMetric`) dereferences the cached status without a check, but
     /// a failed inspection leaves none.
     #[error(
         "an event came for pod {pod}, whose last inspection failed, and the kubelet dereferences \
          the status that is not there"
     )]
-    EventAfterFailedInspection {
-        /// The pod.
-        pod: SharedUid,
-    },
+    EventAfterFailedInspection { pod: SharedUid },
 }

@@ -13,16 +13,10 @@ use super::moment::Moment;
 pub enum Policy {
     /// Kubelet 1.26 to 1.36: after this many failures in its lifetime it falls back to relisting.
     /// Between two attempts there is no pause, but a relist of all pods.
-    FallBack {
-        /// The number of failures.
-        failures: u32,
-    },
+    FallBack { failures: u32 },
     /// Kubelet 1.37 and later: after this many ends, with or without an error, it stops listening.
     /// Between two attempts there is neither a pause nor a relist.
-    Disable {
-        /// The number of ends.
-        ends: u32,
-    },
+    Disable { ends: u32 },
     /// As planned in KEP-3386, but not implemented by any kubelet: at once, then after 1 s, 2 s, 4
     /// s and so on, up to 60 s. Jitter shortens a pause by up to half; after a stream that was open
     /// for 60 s the next attempt is immediate. (The KEP has a step of 64 s before its 60 s.)
@@ -56,7 +50,6 @@ pub enum StreamFate {
 pub struct Then {
     /// Whether to list all pods first.
     pub relist: bool,
-    /// What to do then.
     pub next: Next,
 }
 
@@ -67,16 +60,13 @@ pub enum Next {
     Open(Duration),
     /// Stop listening, and relist as without events from now on.
     FallBack {
-        /// The relist period.
         period: Duration,
-        /// The health threshold.
         threshold: Duration,
     },
     /// Stop listening.
     Disable,
 }
 
-/// The state of reconnecting.
 #[derive(Clone, Debug)]
 pub struct Reconnect {
     policy: Policy,
@@ -88,7 +78,6 @@ pub struct Reconnect {
 
 impl Reconnect {
     /// The state before the first attempt.
-    #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -100,7 +89,6 @@ impl Reconnect {
     }
 
     /// The first action.
-    #[must_use]
     pub fn begin(&self) -> Then {
         self.then(false, Duration::ZERO)
     }
@@ -139,13 +127,11 @@ impl Reconnect {
     }
 
     /// The number of opened streams (`kubelet_evented_pleg_connection_success_count`).
-    #[must_use]
     pub fn successes(&self) -> u64 {
         self.successes
     }
 
     /// The number of attempts that ended (`kubelet_evented_pleg_connection_error_count`).
-    #[must_use]
     pub fn errors(&self) -> u64 {
         self.errors
     }

@@ -17,7 +17,6 @@ macro_rules! shared_id {
 
         impl $name {
             /// The identifier as text, exactly as the runtime wrote it.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }

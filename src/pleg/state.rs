@@ -8,7 +8,6 @@ use crate::history::{ContainerState, SandboxState};
 /// The listed state of a container or a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// Created, not started.
     Created,
     /// Running; a sandbox that is ready.
     Running,
@@ -23,7 +22,6 @@ impl State {
     pub const ALL: [Self; 4] = [Self::Created, Self::Running, Self::Exited, Self::Unknown];
 
     /// The value of the label `container_state`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -34,7 +32,6 @@ impl State {
     }
 
     /// The phase in which the PLEG sees it.
-    #[must_use]
     pub fn phase(self) -> Phase {
         match self {
             Self::Running => Phase::Running,
@@ -68,9 +65,7 @@ impl From<SandboxState> for State {
 /// A state as the PLEG compares it: created and unknown are the same. `None` is a missing object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Running.
     Running,
-    /// Exited.
     Exited,
     /// Created or unknown.
     Unknown,

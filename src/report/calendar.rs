@@ -14,7 +14,6 @@ pub(super) fn utc(at: HostInstant) -> OffsetDateTime {
 }
 
 /// The moment in UTC as RFC 3339 writes it, with milliseconds.
-#[must_use]
 pub fn rfc3339(at: HostInstant) -> String {
     let at = utc(at);
     format!(
@@ -30,7 +29,6 @@ pub fn rfc3339(at: HostInstant) -> String {
 }
 
 /// A measured span: `35.1 ms`, `2.345 s`.
-#[must_use]
 pub fn span(duration: Duration) -> String {
     if duration < Duration::from_secs(1) {
         format!("{:.1} ms", duration.as_secs_f64() * 1e3)
@@ -40,7 +38,6 @@ pub fn span(duration: Duration) -> String {
 }
 
 /// A span of nanoseconds that may be negative.
-#[must_use]
 pub fn signed_span(nanos: i64) -> String {
     /// What is less is written as zero, which has no sign.
     const ROUNDED_AWAY: u64 = 50_000;

@@ -25,9 +25,7 @@ const NAME: usize = 200;
 /// What has changed from one report to a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// The earlier report.
     pub before: About,
-    /// The later one.
     pub after: About,
     /// Ids that fail and did not, that fail otherwise than is known, or that passed and cannot be
     /// decided. A known failure counts where it passed before and is no race.
@@ -48,21 +46,18 @@ pub struct Comparison {
     pub profiles: Vec<ProfileChange>,
 }
 
-/// Which run a report is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct About {
     /// The runtime's name and version.
     pub runtime: String,
     /// Version and commit of the suite.
     pub suite: String,
-    /// When the run began.
     pub began: String,
 }
 
 /// The verdicts on a case or an invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Its id.
     pub id: String,
     /// The name by which it is listed.
     pub name: String,
@@ -79,20 +74,17 @@ pub struct Change {
 /// A case or an invariant with something that it should keep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Should {
-    /// Its id.
     pub id: String,
     /// The name by which it is listed.
     pub name: String,
     /// The expected state, from the report in which it is broken.
     pub expected: String,
-    /// The actual state.
     pub actual: String,
 }
 
 /// The verdicts in a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileChange {
-    /// The profile.
     pub profile: Profile,
     /// What the earlier report says; absent if it was not judged for it.
     pub before: Option<Conformance>,
@@ -105,19 +97,15 @@ pub struct ProfileChange {
 /// Why two texts cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Incomparable {
-    /// The earlier one is no report.
     #[error("{0}")]
     Before(String),
-    /// The later one is no report.
     #[error("{0}")]
     After(String),
 }
 
 impl Comparison {
-    /// Compares an earlier report with a later one, each the text of a JSON report.
-    ///
-    /// # Errors
-    /// If one is none, or of another format: which, why, and what to do.
+    /// Compares an earlier report with a later one, each the text of a JSON report. Fails if one is
+    /// none, or of another format: which, why, and what to do.
     pub fn of(before: &str, after: &str) -> Result<Self, Incomparable> {
         let before = Document::parse(before).map_err(Incomparable::Before)?;
         let after = Document::parse(after).map_err(Incomparable::After)?;
@@ -153,13 +141,11 @@ impl Comparison {
     }
 
     /// Whether anything is worse: a case, an invariant or a profile.
-    #[must_use]
     pub fn is_worse(&self) -> bool {
         !self.worse.is_empty() || self.profiles.iter().any(|profile| profile.worse)
     }
 
     /// All of it as lines for people.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (word, about) in [("before", &self.before), ("after", &self.after)] {
@@ -300,7 +286,6 @@ impl Document {
         known.map(|outcome| &*outcome.id).collect()
     }
 
-    /// The worst verdict of each id.
     pub(super) fn worst(&self) -> BTreeMap<&str, Verdict> {
         let mut worst = BTreeMap::<&str, Verdict>::new();
         for outcome in &self.outcomes {

@@ -78,9 +78,7 @@ pub struct Document {
 /// A report, and the name by which the user knows it: that of a node or of a file.
 #[derive(Clone, Debug)]
 pub struct NamedReport {
-    /// Its name.
     pub name: String,
-    /// The report.
     pub report: Document,
 }
 
@@ -280,8 +278,6 @@ pub struct Broken {
 }
 
 impl Document {
-    /// The report on a run.
-    #[must_use]
     pub fn new(report: &RunReport) -> Self {
         let info = &report.info;
         Self {

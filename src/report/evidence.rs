@@ -25,7 +25,6 @@ pub struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     /// Learns the names in the slice of the history that the outcome holds.
-    #[must_use]
     pub fn of(outcome: &'a Outcome) -> Self {
         let entries = &outcome.evidence;
         // An invariant is judged after all that it is about.
@@ -39,7 +38,6 @@ impl<'a> Evidence<'a> {
 
     /// The timeline around a violation's evidence, where `>` marks the evidence itself. Empty if
     /// the violation points to nothing.
-    #[must_use]
     pub fn lines(&self, violation: &Violation) -> Vec<String> {
         let place = |seq: &Seq| self.entries.binary_search_by_key(seq, |entry| entry.seq);
         let (held, absent): (Vec<_>, Vec<_>) = violation

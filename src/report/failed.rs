@@ -20,9 +20,6 @@ pub struct Failed {
 
 impl Failed {
     /// Reads a JSON or `JUnit` report that this suite wrote.
-    ///
-    /// # Errors
-    /// If it is neither: why.
     pub fn read(report: &str) -> Result<Self, String> {
         if report.trim_start().starts_with('<') {
             Self::of_junit(report)

@@ -8,7 +8,6 @@ use crate::outcome::{RunReport, Verdict};
 
 /// An error for each case and invariant that failed and was not known to, or that passed and is
 /// listed as failing; one line each. Or else one for why the exit code is 3.
-#[must_use]
 pub fn annotations(report: &RunReport) -> String {
     let new = [Verdict::Fail, Verdict::UnexpectedPass];
     let new = new.map(|verdict| with_verdict(report, verdict));
@@ -31,19 +30,16 @@ pub fn annotations(report: &RunReport) -> String {
 
 /// Output in which GitHub takes no line for a command, whatever a runtime sent; `token` is a text
 /// that nobody can guess.
-#[must_use]
 pub fn without_commands(output: &str, token: &str) -> String {
     [&stop(token), output, &resume(token)].concat()
 }
 
 /// The line from which on GitHub takes none for a command.
-#[must_use]
 pub fn stop(token: &str) -> String {
     format!("::stop-commands::{token}\n")
 }
 
 /// The line from which on it does again.
-#[must_use]
 pub fn resume(token: &str) -> String {
     format!("::{token}::\n")
 }

@@ -17,10 +17,6 @@ use crate::outcome::RunReport;
 pub const FORMAT: u32 = 1;
 
 /// Writes the report as one JSON object, indented.
-///
-/// # Errors
-///
-/// Only those of the writer.
 pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     let text = serde_json::to_string_pretty(&Document::new(report))?;
     writeln!(out, "{}", printable_json(&text))
@@ -32,16 +28,11 @@ pub enum ReadError {
     /// It is not a JSON report of this suite.
     #[error("{0}")]
     Malformed(#[from] serde_json::Error),
-    /// It is one of another format.
     #[error("it is of format {0}, not {FORMAT}")]
     OtherFormat(u32),
 }
 
-/// Reads a JSON report.
-///
-/// # Errors
-///
-/// If the text is no JSON report, or one of another format.
+/// Reads a JSON report. Fails if the text is no JSON report, or one of another format.
 pub fn read(text: &str) -> Result<Document, ReadError> {
     /// The version of a report's format, which is read before anything else.
     #[derive(Deserialize)]
@@ -57,10 +48,8 @@ pub fn read(text: &str) -> Result<Document, ReadError> {
 }
 
 impl Document {
-    /// Reads a report that a user has named.
-    ///
-    /// # Errors
-    /// If it is none, or of another format: why, and what to do.
+    /// Reads a report that a user has named. Fails if it is none, or of another format: why, and
+    /// what to do.
     pub fn parse(text: &str) -> Result<Self, String> {
         read(text).map_err(|fault| match fault {
             ReadError::OtherFormat(format) => format!(
@@ -80,7 +69,6 @@ impl Document {
 }
 
 /// The JSON Schema of a report: every field that this version writes.
-#[must_use]
 pub fn schema() -> schemars::Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Document>()

@@ -56,10 +56,6 @@ pub(super) const VERDICT: &str = "verdict";
 pub(super) const BROKEN_IN: &str = "broken-in";
 
 /// Writes the report as a whole XML document.
-///
-/// # Errors
-///
-/// Only those of the writer.
 pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     let mut document = Report::new();
     document.add_testsuite(suite(report));
@@ -75,10 +71,6 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
 }
 
 /// Writes the report of a run that did not begin: one undecided test case with the reason.
-///
-/// # Errors
-///
-/// Only those of the writer.
 pub fn write_undecided(reason: &str, out: impl Write) -> io::Result<()> {
     let mut suite = TestSuite::new(SUITE);
     suite.testcases.push(undecided(reason));

@@ -22,7 +22,6 @@ impl Markdown {
         self.0.extend([&*marks, " ", &shown(text), "\n\n"]);
     }
 
-    /// A paragraph.
     pub fn paragraph(&mut self, text: &str) {
         self.0.extend([&*shown(text), "\n\n"]);
     }
@@ -73,8 +72,6 @@ impl Markdown {
         self.0.push_str("</details>\n\n");
     }
 
-    /// The page.
-    #[must_use]
     pub fn into_text(self) -> String {
         let mut text = self.0;
         text.truncate(text.trim_end().len());

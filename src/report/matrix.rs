@@ -34,7 +34,6 @@ pub struct Column {
 /// A case or an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its id.
     pub id: String,
     /// The name by which it is listed.
     pub name: String,
@@ -54,7 +53,6 @@ pub struct Cell {
 impl Matrix {
     /// Reports side by side; those that agree in all that is shown are one column, whose first
     /// report is the one of the same place.
-    #[must_use]
     pub fn grouped(reports: &[NamedReport]) -> (Self, Vec<&NamedReport>) {
         let mut all = Self::new(reports);
         let mut kept: Vec<usize> = Vec::new();
@@ -116,13 +114,11 @@ impl Matrix {
         }
     }
 
-    /// How many reports there are.
     pub(super) fn reports(&self) -> usize {
         self.columns.iter().map(|column| column.names.len()).sum()
     }
 
     /// A page of Markdown: what does not pass everywhere, and folded the rest.
-    #[must_use]
     pub fn markdown(&self) -> String {
         let mut page = Markdown::default();
         page.heading(2, &format!("Container events of {} runs", self.reports()));
@@ -189,7 +185,6 @@ impl Column {
 
     /// Its name, or how many agree and the first of their names.
     pub(super) fn name(&self) -> String {
-        /// How many names are shown.
         const SHOWN: usize = 3;
         match &self.names[..] {
             [name] => name.clone(),

@@ -33,8 +33,10 @@ mod timeline;
 mod xml;
 
 pub use calendar::{rfc3339, signed_span, span};
-pub use compare::{About, Change, Comparison, Incomparable, ProfileChange};
-pub use document::{CaseOutcome, Document, NamedReport, Watch, WorstLatency};
+pub use compare::{Comparison, Incomparable};
+#[cfg(test)]
+pub use document::WorstLatency;
+pub use document::{CaseOutcome, Document, NamedReport, Watch};
 pub use evidence::Evidence;
 pub use failed::Failed;
 pub use markdown::Markdown;

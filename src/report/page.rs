@@ -9,7 +9,6 @@ use crate::outcome::{Outcome, RunReport, Verdict};
 
 /// The run on one page: the verdict per profile, what failed, what could not be decided, and folded
 /// what is known, skipped or inconclusive.
-#[must_use]
 pub fn page(report: &RunReport) -> String {
     let runtime = &report.info.runtime;
     let mut page = Markdown::default();

@@ -32,7 +32,6 @@ use drawing::Drawing;
 
 /// The trace file of a history, with the violations that the outcomes of its run have. The entries
 /// are in order.
-#[must_use]
 pub fn perfetto(entries: &[Arc<Entry>], outcomes: &[Outcome]) -> Vec<u8> {
     let mut drawing = Drawing::new(entries);
     for entry in entries {

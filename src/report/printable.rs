@@ -8,13 +8,11 @@ pub use crate::escape::printable;
 const SHORT_ID: usize = 13;
 
 /// The beginning of an id, as `crictl` shows it.
-#[must_use]
 pub fn short_id(id: &str) -> String {
     printable(&id.chars().take(SHORT_ID).collect::<String>()).into_owned()
 }
 
 /// The printable text, of which at most `limit` characters are kept; an ellipsis marks a cut.
-#[must_use]
 pub fn cut(text: &str, limit: usize) -> String {
     // What is thrown away need not be escaped first: a runtime may send megabytes.
     let end = text
@@ -53,7 +51,6 @@ pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
 
 /// A text of which every line that is longer than `width` columns is broken between words; what
 /// follows is indented as the words of a timeline are.
-#[must_use]
 pub fn folded(text: &str, width: usize) -> String {
     /// Where the words of a timeline's line begin.
     const WORDS: usize = 29;

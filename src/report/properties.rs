@@ -28,10 +28,6 @@ impl Property {
 
 /// Writes the document to `out` with a `properties` element as the first child of each `testsuite`
 /// and `testcase`. `lists` holds what is in these elements, in the order of the document.
-///
-/// # Errors
-///
-/// Those of the writer, and an XML document that is not well-formed.
 pub(super) fn insert(
     document: &[u8],
     lists: impl IntoIterator<Item = Vec<Property>>,

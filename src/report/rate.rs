@@ -21,7 +21,6 @@ pub struct Rate {
 
 impl Rate {
     /// The rate of these verdicts.
-    #[must_use]
     pub fn of(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut rate = Self::default();
         verdicts.into_iter().for_each(|verdict| rate.add(verdict));
@@ -42,13 +41,11 @@ impl Rate {
     }
 
     /// Whether two rates are the same, of however many repetitions.
-    #[must_use]
     pub fn is_as_high_as(self, other: Self) -> bool {
         self.failed * other.decided == other.failed * self.decided
     }
 
     /// Whether there is more than one verdict, so that the rate says more than they do.
-    #[must_use]
     pub fn is_of_several(self) -> bool {
         self.decided > 1
     }
@@ -56,7 +53,6 @@ impl Rate {
 
 impl Document {
     /// The rate of each case and invariant, by its id.
-    #[must_use]
     pub fn rates(&self) -> BTreeMap<&str, Rate> {
         let mut rates = BTreeMap::<&str, Rate>::new();
         for outcome in &self.outcomes {

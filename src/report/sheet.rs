@@ -24,7 +24,6 @@ enum Content {
 
 impl Sheet {
     /// A page with this title, and a sentence about its subject.
-    #[must_use]
     pub fn new(name: &str, sentence: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -55,8 +54,6 @@ impl Sheet {
         }
     }
 
-    /// The page as text.
-    #[must_use]
     pub fn into_text(self) -> String {
         let mut text = format!("{}\n", printable(&self.name));
         line(&mut text, "  ", &self.sentence, 2);
@@ -80,7 +77,6 @@ impl Sheet {
     }
 
     /// The page as Markdown; `is_page` says of a word whether a page beside this one has this name.
-    #[must_use]
     pub fn into_markdown(self, is_page: impl Fn(&str) -> bool) -> String {
         let shown = |text: &str| markdown::linked(text);
         let mut page = format!("# {}\n\n{}\n", shown(&self.name), shown(&self.sentence));

@@ -19,7 +19,6 @@ const ALL_IDS: usize = 250;
 
 /// The closing lines of a run: what ran, the count of each verdict, and one line for everything
 /// that a reader must look at.
-#[must_use]
 pub fn summary(report: &RunReport) -> String {
     let mut text = String::new();
     let _ = write_summary(&mut text, report);
@@ -260,7 +259,6 @@ fn verdicts(outcomes: &[&Outcome]) -> String {
 }
 
 /// A number and its noun, such as `1 pod` or `2 pods`.
-#[must_use]
 pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -27,7 +27,6 @@ const BROKEN_IN: &str = "broken in";
 
 /// What is printed below a case that did not simply pass: the word on it, every broken rule with
 /// what was expected, what was seen and the entries that prove it, advice, and leftovers.
-#[must_use]
 pub fn failure(outcome: &Outcome) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -43,7 +42,6 @@ pub(super) fn failure_in_full(outcome: &Outcome) -> String {
 }
 
 /// The reason for the outcome, on one line: its reason, or the first rule that it breaks.
-#[must_use]
 pub fn cause(outcome: &Outcome) -> String {
     match (&outcome.reason, outcome.violations.first()) {
         (Some(reason), _) => cut(reason, REASON),

@@ -32,7 +32,6 @@ use words::{
 };
 
 /// The entries as lines; those in `marked` begin with `>`.
-#[must_use]
 pub fn timeline<'a, I>(start: HostInstant, entries: I, marked: &[Seq]) -> Vec<String>
 where
     I: IntoIterator<Item = &'a Entry> + Clone,
@@ -62,7 +61,6 @@ struct Begun<'a> {
 
 impl<'a> Timeline<'a> {
     /// Learns names and calls from entries. Times will be counted from `start`.
-    #[must_use]
     pub fn new(start: HostInstant, entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut timeline = Self {
             start,
@@ -84,7 +82,6 @@ impl<'a> Timeline<'a> {
     }
 
     /// The entry as one line, without a line break.
-    #[must_use]
     pub fn line(&self, entry: &Entry, marked: bool) -> String {
         let mark = if marked { '>' } else { ' ' };
         let seq = format!("#{}", entry.seq);

@@ -67,9 +67,6 @@ impl CheckError {
 /// Judges a recorded run again and returns the exit code that the run would have.
 ///
 /// A damaged history is judged up to the damage.
-///
-/// # Errors
-/// If there is nothing to judge.
 pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     if let Some(fault) = unmatched_invariant(&options.selection) {
         return Err(fault);

@@ -34,7 +34,6 @@ pub(super) struct CleanUp {
     pub(super) kubelet: Option<KubeletGuard>,
 }
 
-/// The result of an attempt.
 enum Attempt {
     Done(Vec<String>),
     /// The runtime is lost, with its last error.

@@ -77,10 +77,8 @@ pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
     }
 }
 
-/// Runs the trials and prints a line for each as it ends. A write error stops the run.
-///
-/// # Errors
-/// If the output cannot be written to. The cases in progress have ended by then.
+/// Runs the trials and prints a line for each as it ends. A write error stops the run. Fails if the
+/// output cannot be written to. The cases in progress have ended by then.
 pub(super) fn present(
     look: ConsoleOptions,
     trials: Vec<Trial>,

@@ -37,7 +37,6 @@ Exit codes:
 impl Exit {
     /// The exit code for a finished run. A broken rule takes precedence over an undecided case, but
     /// not where the run was disturbed.
-    #[must_use]
     pub fn from_report(report: &RunReport) -> Self {
         let any = |verdict| report.count(verdict) > 0;
         let mut cases = report.outcomes.iter().filter(|it| !it.is_invariant());

@@ -14,13 +14,11 @@ use crate::{files, terminal};
 pub enum Expectations {
     /// The built-in list for the runtime.
     Builtin,
-    /// A file.
     File(PathBuf),
 }
 
 impl Expectations {
     /// Those of a value of `--expectations`: `builtin` or a file.
-    #[must_use]
     pub fn named(value: OsString) -> Self {
         if value == "builtin" {
             Self::Builtin
@@ -41,9 +39,6 @@ pub(super) enum ExpectationSource {
 
 impl ExpectationSource {
     /// The expectation file for a run's runtime; prints a note if there is no built-in one.
-    ///
-    /// # Errors
-    /// If the user's file is that of another runtime.
     pub(super) fn resolve(
         self,
         info: &RunInfo,
@@ -68,8 +63,6 @@ impl ExpectationSource {
     }
 }
 
-/// # Errors
-/// If the file is that of another runtime than the one of the run.
 pub fn require_runtime(
     known: &Known,
     path: &Path,
@@ -97,17 +90,13 @@ pub const LARGEST_EXPECTATIONS: u64 = 1 << 20;
 /// Why an expectation file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpectationsError {
-    /// It cannot be read.
     #[error("read the expectation file {path}: {fault}{hint}")]
     Read {
-        /// The file.
         path: PathBuf,
-        /// The error of the system.
         fault: std::io::Error,
         /// The probable intention of the user; empty if unknown.
         hint: &'static str,
     },
-    /// It is malformed.
     #[error(
         "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
          and `link`, and may have `when`, `in`, `finding`, `sometimes`, `rate`, `at-most`, `fixed-in` \
@@ -115,36 +104,24 @@ pub enum ExpectationsError {
          and `in`"
     )]
     Parse {
-        /// The file.
         path: PathBuf,
         /// The place and the problem.
         fault: String,
     },
-    /// It is that of another runtime.
     #[error(
         "the expectation file {path} has `runtime: {listed}`, and this runtime is {found}: name the \
          file of this one, or write `runtime: any` if all entries hold for it"
     )]
     OtherRuntime {
-        /// The file.
         path: PathBuf,
-        /// Its runtime.
         listed: String,
-        /// The runtime of the run.
         found: String,
     },
-    /// It lists an unknown id.
     #[error("the expectation file {path} lists `{id}`, which is neither a case nor an invariant")]
-    Unknown {
-        /// The file.
-        path: PathBuf,
-        /// The id.
-        id: String,
-    },
+    Unknown { path: PathBuf, id: String },
     /// It lists a finding that its case or invariant cannot have.
     #[error("the expectation file {path}: {fault}")]
     Impossible {
-        /// The file.
         path: PathBuf,
         /// The entry and the problem.
         fault: String,
@@ -159,10 +136,6 @@ fn is_like_builtin(path: &Path) -> bool {
 }
 
 /// Reads an expectation file for an invocation with these cases.
-///
-/// # Errors
-/// If it cannot be read, is malformed, or lists an id that does not exist or a finding that the
-/// case or invariant cannot have.
 pub(super) fn read(
     path: &Path,
     cases: &[Case],

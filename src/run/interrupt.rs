@@ -22,9 +22,6 @@ impl Interrupts {
 
 /// Installs the handlers: the first signal stops the run, which then cleans up; the second one ends
 /// the process at once and removes its unfinished files.
-///
-/// # Errors
-/// If the system does not allow signal handlers.
 pub(super) fn watch(stop: &CancellationToken, again: String) -> io::Result<Interrupts> {
     let interrupts = Interrupts::default();
     let (stop, first) = (stop.clone(), interrupts.first.clone());

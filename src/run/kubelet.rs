@@ -29,7 +29,6 @@ pub(super) struct KubeletGuard {
     pause: Option<Pause>,
 }
 
-/// The pause of the node's kubelet.
 #[derive(Debug)]
 struct Pause {
     paused: PausedKubelet,
@@ -43,10 +42,8 @@ pub(super) fn is_short_enough(options: &RunOptions) -> bool {
     !options.pause_kubelet || tier.is_some_and(|tier| tier <= Tier::Core)
 }
 
-/// Pauses the kubelet that uses the tested runtime if the user wants that.
-///
-/// # Errors
-/// If it runs and is neither paused nor allowed; or if there are pods of one that was not seen.
+/// Pauses the kubelet that uses the tested runtime if the user wants that. Fails if it runs and is
+/// neither paused nor allowed; or if there are pods of one that was not seen.
 pub(super) async fn guard(
     options: &RunOptions,
     kernel: &Kernel,

@@ -42,10 +42,8 @@ impl LiveVerdicts {
         }
     }
 
-    /// Takes a case that has ended, to be judged.
-    ///
-    /// # Errors
-    /// If entries were lost because the reader fell behind.
+    /// Takes a case that has ended, to be judged. Fails if entries were lost because the reader
+    /// fell behind.
     pub(super) fn ended(&mut self, run: CaseRun) -> Result<EndedCase, Overrun> {
         self.catch_up();
         let ended = self.ended.remove(&run);

@@ -70,7 +70,7 @@ pub use target::{Connected, Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};
 use time_left::{EarlierRun, TimeLeft};
 pub use trace::{timeline, trace};
-pub use with_session::{Surroundings, WorkEnd, with_session};
+pub use with_session::{Surroundings, with_session};
 
 /// Why a run has no report.
 #[derive(Debug, thiserror::Error)]
@@ -78,10 +78,8 @@ pub enum RunError {
     /// The cases cannot be read.
     #[error(transparent)]
     Cases(#[from] load::LoadError),
-    /// Nothing is selected.
     #[error("no case matches {0}")]
     NothingSelected(String),
-    /// A value of `--skip` matches nothing.
     #[error("no case or invariant matches --skip {0}")]
     NothingSkipped(String),
     /// The expectation file cannot be used.
@@ -128,8 +126,6 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The exit code for this error.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::Cases(_)
@@ -148,9 +144,6 @@ impl RunError {
 }
 
 /// The cases of a file or directory, or the built-in ones.
-///
-/// # Errors
-/// If they cannot be read, or one of them is invalid.
 pub fn read_cases(path: Option<&Path>) -> Result<Vec<Case>, load::LoadError> {
     match path {
         Some(path) => load::from_path(path),
@@ -159,17 +152,11 @@ pub fn read_cases(path: Option<&Path>) -> Result<Vec<Case>, load::LoadError> {
 }
 
 /// The requirements of a directory of cases, or the built-in ones.
-///
-/// # Errors
-/// If they cannot be read, or one of them is invalid.
 pub fn read_requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, load::LoadError> {
     Ok(load::requirements(cases)?)
 }
 
 /// Runs the selected cases and returns the exit code.
-///
-/// # Errors
-/// If there is no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     if !kubelet::is_short_enough(options) {
         return Err(RunError::LongPause);
@@ -216,9 +203,6 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
 }
 
 /// Reads an expectation file.
-///
-/// # Errors
-/// If it is invalid for these cases.
 pub fn read_expectations(path: &Path, cases: &[Case]) -> Result<ExpectationFile, RunError> {
     Ok(expectations::read(path, cases)?.0)
 }
@@ -378,9 +362,6 @@ impl PreparedRun<'_> {
 }
 
 /// Runs the cases, and prints their results if requested.
-///
-/// # Errors
-/// If the output cannot be written to.
 fn run_cases(
     console: Option<ConsoleOptions>,
     planned: Vec<Planned>,
@@ -439,7 +420,6 @@ async fn abandon(
     }
 }
 
-/// Records the end of a run.
 fn end(caller: &RecordingClient, removed: bool, faults: Vec<String>) {
     let end = RunEnd { removed, faults };
     caller.recorder.record(Body::RunEnded(end));

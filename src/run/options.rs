@@ -191,7 +191,6 @@ pub struct ReportOptions {
 
 impl RunOptions {
     /// How many cases may run in parallel.
-    #[must_use]
     pub fn threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         self.test_threads.unwrap_or((2 * processors).min(8))

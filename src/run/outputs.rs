@@ -24,7 +24,6 @@ const MARKDOWN: &str = "summary.md";
 const HTML: &str = "report.html";
 const HISTORY: &str = "history.binpb";
 
-/// The paths of the output files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutputPaths {
     /// The directory that is created for them, if it does not exist.
@@ -40,7 +39,6 @@ pub(super) struct OutputPaths {
 }
 
 impl OutputPaths {
-    /// The reports on a run.
     pub(super) fn new(options: &ReportOptions) -> Self {
         let directory = options.report_dir.as_deref();
         let within = |given: &Option<PathBuf>, name| {
@@ -78,7 +76,6 @@ impl OutputPaths {
     }
 }
 
-/// The requested output files.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     junit: Option<Draft>,

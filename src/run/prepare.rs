@@ -30,7 +30,6 @@ pub enum PrepareError {
     /// The runtime cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A kubelet runs on the node.
     #[error(
         "a kubelet runs on this node: {0}. It removes pods that it does not know, including the \
          suite's, and would disturb the run; nothing was run\n\
@@ -54,35 +53,23 @@ pub enum PrepareError {
         }
     )]
     PodsOfKubelet {
-        /// How many pods.
         pods: usize,
         /// Whether the process of the runtime cannot be seen, either.
         hidden: bool,
     },
-    /// The kubelet cannot be paused.
     #[error("pause the kubelet: {0}; nothing was run")]
     Pause(#[from] PauseError),
-    /// The directory for logs cannot be created.
     #[error("create a directory for container logs: {0}; name another place with --log-dir")]
     Logs(#[from] LogDirectoryError),
-    /// The runtime's pods cannot be listed.
     #[error("list the runtime's pods: {0}")]
     List(#[from] SweepError),
-    /// The user's image cannot be pulled.
     #[error("pull {reference}: {fault}")]
-    Image {
-        /// The image.
-        reference: String,
-        /// The runtime's error.
-        fault: CallFault,
-    },
-    /// The suite's image cannot be pulled.
+    Image { reference: String, fault: CallFault },
     #[error(
         "the runtime cannot pull the suite's image from this host's loopback interface: {fault}\n{}",
         advice(*is_crio)
     )]
     OwnImage {
-        /// The runtime's error.
         fault: CallFault,
         /// Whether the runtime is CRI-O.
         is_crio: bool,
@@ -94,20 +81,15 @@ pub enum PrepareError {
         printable(found)
     )]
     OtherImage {
-        /// The name of the suite's image.
         reference: String,
-        /// The id that the runtime reports.
         found: String,
-        /// The id of the suite's image.
         expected: String,
     },
-    /// The loopback registry cannot be opened.
     #[error("serve the suite's image on the loopback interface: {0}")]
     Registry(std::io::Error),
     /// The event stream cannot be opened.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,
 }
@@ -331,9 +313,6 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
 
 /// Provides the test image; returns its reference, and the registry that it was pulled from if that
 /// is the suite's. `pulled` is set if the user's image had to be pulled.
-///
-/// # Errors
-/// If the runtime can neither find nor pull it.
 pub async fn image(
     asked: &DriveOptions,
     caller: &RecordingClient,
@@ -384,9 +363,6 @@ async fn id_of(caller: &RecordingClient, reference: &str) -> Option<String> {
 
 /// Anyone can give an image the name of the suite's: the id is the digest of its configuration,
 /// which has the digests of its layers. CRI-O leaves out the algorithm.
-///
-/// # Errors
-/// If it is another image.
 fn require_own(reference: &str, found: String) -> Result<(), PrepareError> {
     let own = Image::build(&BTreeMap::new());
     let digest = |id: &str| id.trim_start_matches("sha256:").to_owned();

@@ -20,7 +20,6 @@ const LONG: Duration = Duration::from_secs(2);
 /// Cases that are shown at once: more would leave no room for results.
 const SHOWN: usize = 8;
 
-/// The progress of a run.
 #[derive(Debug)]
 pub(super) struct Progress {
     state: Mutex<State>,

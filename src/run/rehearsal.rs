@@ -23,11 +23,8 @@ use crate::plan::{Planned, Selection};
 /// The options of a rehearsal.
 #[derive(Clone, Debug, Default)]
 pub struct Rehearsal {
-    /// What is tested.
     pub target: Target,
-    /// The selected cases.
     pub selection: Selection,
-    /// The accepted failures.
     pub known: Option<ExpectationFile>,
     /// Where to record the history.
     pub history: Option<PathBuf>,
@@ -37,7 +34,6 @@ pub struct Rehearsal {
 
 impl Rehearsal {
     /// A rehearsal on a conformant model on which this case can run.
-    #[must_use]
     pub fn fit_for(case: &Case) -> Self {
         let mut behaviour = Behaviour::default();
         if case.needs.contains(&Need::NoEvents) {
@@ -52,9 +48,6 @@ impl Rehearsal {
 
 /// Runs the selected cases and all invariants without console output. On the model it runs in
 /// simulated time; on a real runtime a signal stops it, which the report contains as a fault.
-///
-/// # Errors
-/// If there is no report.
 pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, RunError> {
     /// More cases in parallel gain nothing.
     const CASES_AT_ONCE: usize = 8;

@@ -22,9 +22,6 @@ pub struct Reporting {
 
 impl Reporting {
     /// Opens the files.
-    ///
-    /// # Errors
-    /// If one cannot be written, or the expectation file cannot be read.
     pub fn open(options: &ReportOptions, history: Option<&Path>) -> Result<Self, RunError> {
         let accepted = match &options.expectations {
             None => ExpectationSource::Given(None),
@@ -45,25 +42,18 @@ impl Reporting {
     }
 
     /// Begins the history file, if one is wanted; returns its path, too.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn begin_history(&mut self) -> Result<Option<(PathBuf, files::Output)>, RunError> {
         let file = self.outputs.begin_history()?;
         Ok(self.history.clone().zip(file))
     }
 
     /// The expectation file for this runtime; prints a note if there is no built-in one.
-    ///
-    /// # Errors
-    /// If the file is that of another runtime.
     pub fn expectations(&self, info: &RunInfo) -> Result<Option<ExpectationFile>, RunError> {
         Ok(self.accepted.clone().resolve(info)?)
     }
 
     /// Writes the reports and prints the summary, `head` first. Returns the exit code: `exit`,
     /// unless a report cannot be written.
-    #[must_use]
     pub fn conclude(self, report: RunReport, known: &Known, exit: Exit, head: String) -> Exit {
         let history = self.history.map(|path| path.display().to_string());
         let conclusion = Conclusion {

@@ -15,9 +15,7 @@ use crate::report::Failed;
 use crate::verdicts::invariant_facts;
 
 /// Prints the selected cases, without a runtime; as JSON also the invariants and requirements.
-///
-/// # Errors
-/// If none is selected, or the output is closed.
+/// Fails if none is selected, or the output is closed.
 pub fn list(
     cases: Vec<Case>,
     requirements: &[Requirement],
@@ -38,9 +36,6 @@ pub fn list(
 }
 
 /// The selected cases with their repetitions, in the order in which they run.
-///
-/// # Errors
-/// If there are none.
 pub(super) fn plan(
     cases: Vec<Case>,
     selection: &Selection,
@@ -164,32 +159,17 @@ fn nothing_selected(selection: &Selection, cases: &[Case]) -> RunError {
 /// Why the failed cases of a report cannot be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
-    /// The report cannot be read.
     #[error("run again what failed in {}: {fault}", path.display())]
-    Read {
-        /// The report.
-        path: PathBuf,
-        /// What is wrong.
-        fault: String,
-    },
-    /// The report contains unknown cases.
+    Read { path: PathBuf, fault: String },
     #[error(
         "run again what failed in {}: there is no case `{id}`; name those of that run with --cases",
         path.display()
     )]
-    Unknown {
-        /// The report.
-        path: PathBuf,
-        /// The id or name.
-        id: String,
-    },
+    Unknown { path: PathBuf, id: String },
 }
 
 /// The ids of the cases that failed or were undecided in a run, or in which an invariant was
 /// broken, according to its report.
-///
-/// # Errors
-/// If it cannot be read, is not a report of this suite, or contains unknown cases.
 pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, RerunError> {
     let path = report.to_owned();
     let read = read_report(report).map_err(|fault| fault.to_string());
@@ -210,14 +190,12 @@ pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, Reru
     found.collect()
 }
 
-/// The text of a report.
 pub(super) fn read_report(path: &Path) -> io::Result<String> {
     /// The maximum size of a report.
     const LARGEST_BYTES: u64 = 256 << 20;
     files::read_text(path, LARGEST_BYTES)
 }
 
-/// The selected invariants.
 pub(super) fn invariants(selection: &Selection) -> Vec<&'static Invariant> {
     let wanted = |invariant: &&Invariant| selection.selects_invariant(&invariant_facts(invariant));
     INVARIANTS.iter().filter(wanted).collect()

@@ -13,32 +13,25 @@ use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Model, NamedFault, Relay};
 
-/// The endpoints of a runtime.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
-    /// The runtime service.
     pub runtime: Endpoint,
-    /// The image service.
     pub images: Endpoint,
     /// The deadline of each call.
     pub deadline: Duration,
 }
 
-/// The runtime under test.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A real runtime.
     Runtime(Endpoints),
     /// A real runtime behind a relay in this process, which injects defects.
     Relayed {
-        /// The runtime.
         endpoints: Endpoints,
         /// The defects that the relay injects.
         defects: Vec<NamedFault>,
     },
     /// The model, created for the run, in simulated time.
     Model {
-        /// Its behaviour.
         behaviour: Box<Behaviour>,
         /// The seed of its random choices: ids are the same for the same seed.
         seed: u64,
@@ -68,11 +61,9 @@ impl Target {
 /// A runtime that can be connected to, and its kernel.
 #[derive(Debug)]
 pub struct Connected {
-    /// How it is reached.
     pub endpoints: Endpoints,
     /// The runtime's socket, also behind a relay; none for the model.
     pub socket: Option<PathBuf>,
-    /// Its kernel.
     pub kernel: Kernel,
 }
 
@@ -84,7 +75,6 @@ impl Default for Target {
 
 impl Target {
     /// The model with this behaviour and this seed for its random choices.
-    #[must_use]
     pub fn model(behaviour: Behaviour, seed: u64) -> Self {
         Self::Model {
             behaviour: Box::new(behaviour),
@@ -120,7 +110,6 @@ impl Target {
     }
 
     /// The runtime's socket, also behind a relay; none for the model.
-    #[must_use]
     pub fn socket(&self) -> Option<&Path> {
         match self {
             Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
@@ -131,9 +120,6 @@ impl Target {
     }
 
     /// A client of the runtime itself: a relay passes on no more of a call than the suite reads.
-    ///
-    /// # Errors
-    /// If it cannot be reached.
     pub async fn connect_past_relay(&self, client: &Client) -> Result<Client, ConnectError> {
         match self {
             Self::Runtime(_) | Self::Model { .. } => Ok(client.clone()),
@@ -148,7 +134,6 @@ impl Target {
         }
     }
 
-    /// The reactor for a run on it.
     pub(super) fn reactor(&self) -> io::Result<Reactor> {
         match self {
             Self::Runtime(_) | Self::Relayed { .. } => Reactor::real(),
@@ -159,9 +144,6 @@ impl Target {
 
 impl Connected {
     /// Starts the model or the relay, if there is one, on the current reactor.
-    ///
-    /// # Errors
-    /// If a socket does not exist.
     pub fn start(target: &Target) -> Result<Self, PrepareError> {
         target.check().map_err(ConnectError::from)?;
         let socket = target.socket().map(Path::to_owned);

@@ -32,9 +32,6 @@ pub(super) struct BackgroundTasks {
 
 impl Telemetry {
     /// Serves the metrics, if there is an address.
-    ///
-    /// # Errors
-    /// If the address cannot be used.
     pub(super) async fn serve(address: Option<SocketAddr>) -> Result<Self, EndpointError> {
         let metrics = Metrics::default();
         let Some(address) = address else {
@@ -51,7 +48,6 @@ impl Telemetry {
         })
     }
 
-    /// The metrics.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
     }

@@ -89,7 +89,6 @@ impl TimeLeft {
         }
     }
 
-    /// How many cases there are.
     pub(super) fn cases(&self) -> usize {
         self.weights.len()
     }

@@ -17,9 +17,6 @@ use crate::report;
 use crate::verdicts::{Scope, Verdicts};
 
 /// Writes the trace of a history, as far as that can be read, and returns what to print.
-///
-/// # Errors
-/// If the history is damaged, or the file cannot be written.
 pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
     let unusable = |fault| CheckError::new(history, fault);
     let source = open(history).map_err(unusable)?;
@@ -51,9 +48,6 @@ pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
 }
 
 /// The timeline of the cases in a history that filters select, each entry once.
-///
-/// # Errors
-/// If the history cannot be read to its end, or has no such case.
 pub fn timeline(history: &Path, filters: &[String]) -> Result<String, RunError> {
     let unusable = |fault: String| CheckError::new(history, fault);
     let selection = Selection {

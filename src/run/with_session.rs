@@ -17,7 +17,6 @@ use crate::{host, limits, terminal};
 /// What is known of a session's runtime and node.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// The runtime and the host.
     pub info: RunInfo,
     /// How many sandboxes no run of this suite has made.
     pub foreign_pods: usize,
@@ -25,7 +24,6 @@ pub struct Surroundings {
     pub simulated: bool,
 }
 
-/// How work in a session ended.
 #[derive(Debug)]
 pub struct WorkEnd<T> {
     /// What the work returned; absent if it was interrupted or has panicked.
@@ -36,10 +34,7 @@ pub struct WorkEnd<T> {
 
 /// Does some work in a session whose event stream is live if the runtime has one, and removes all
 /// that the session has made, however the work ends. The options are those of a run; its cases play
-/// no part.
-///
-/// # Errors
-/// If the work cannot begin; then nothing is left at the runtime, either.
+/// no part. Fails if the work cannot begin; then nothing is left at the runtime, either.
 pub fn with_session<T, W>(
     options: &RunOptions,
     work: impl FnOnce(Arc<Session>, Surroundings) -> W,
@@ -105,9 +100,6 @@ where
 }
 
 /// The result of a task, which is aborted when the run shall stop.
-///
-/// # Errors
-/// If there is none: the reason, unless that is the stop itself.
 async fn unless_stopped<T>(
     mut working: tokio::task::JoinHandle<T>,
     stop: &CancellationToken,

@@ -20,7 +20,6 @@ static READ: LazyLock<Vec<(ExpectationFile, Known)>> = LazyLock::new(|| {
 });
 
 /// All of them, by their paths.
-#[must_use]
 pub fn builtin_files() -> Vec<ExpectationFile> {
     let file = |(path, text): &(&str, &str)| ExpectationFile {
         path: (*path).to_owned(),
@@ -30,13 +29,11 @@ pub fn builtin_files() -> Vec<ExpectationFile> {
 }
 
 /// All of them, read.
-#[must_use]
 pub fn builtin() -> Vec<Known> {
     READ.iter().map(|(_, known)| known.clone()).collect()
 }
 
 /// That of a runtime, by what it calls itself; none if there is none.
-#[must_use]
 pub fn builtin_of(runtime: &str) -> Option<ExpectationFile> {
     let (file, _) = found(runtime)?;
     Some(ExpectationFile {

@@ -26,25 +26,21 @@ pub struct EndedCase {
     pub(super) profiles: Arc<[Profile]>,
     /// Sorts of violations that earlier cases have shown often enough to need no more evidence.
     pub(super) filled: Arc<BTreeSet<Sort>>,
-    /// How long a call may take.
     pub(super) call_deadline: Option<Duration>,
 }
 
 impl EndedCase {
     /// What a selection considers of the case.
-    #[must_use]
     pub fn facts(&self) -> Facts<'_> {
         self.execution.case.facts()
     }
 
     /// The entries that concern it, in order.
-    #[must_use]
     pub fn entries(&self) -> &[Arc<Entry>] {
         self.history.entries()
     }
 }
 
-/// A case that has been judged.
 #[derive(Debug)]
 pub struct JudgedCase {
     pub(super) run: CaseRun,
@@ -54,7 +50,6 @@ pub struct JudgedCase {
     pub(super) latencies: Vec<Times>,
     /// The largest message of an event of the case.
     pub(super) largest_event: u32,
-    /// How many containers it made.
     pub(super) containers: usize,
     /// It broke an invariant that binds, as no expectation file says.
     breaks_an_invariant: bool,
@@ -67,7 +62,6 @@ impl JudgedCase {
     }
 
     /// Whether its history breaks an invariant that is a MUST, and is not known to.
-    #[must_use]
     pub fn breaks_an_invariant(&self) -> bool {
         self.breaks_an_invariant
     }
@@ -84,13 +78,11 @@ impl JudgedCase {
 
 impl EndedCase {
     /// Which execution it was.
-    #[must_use]
     pub fn run(&self) -> CaseRun {
         self.history.case()
     }
 
     /// Judges the case by its expectations and by all invariants.
-    #[must_use]
     pub fn judge(self) -> JudgedCase {
         let mut outcome = self.execution.blank(self.began.at);
         outcome.duration = self.ended.at.since(self.began.at);

@@ -44,9 +44,7 @@ pub(super) struct Found {
     /// The id of the case that broke it, [`WATCH`] for a pod of others; absent if it broke when its
     /// case had been judged.
     case: Option<Arc<str>>,
-    /// Whether it is listed as known.
     listed: bool,
-    /// How binding the invariant is there.
     levels: Levels,
 }
 
@@ -73,7 +71,6 @@ impl Found {
         &self.violation
     }
 
-    /// Whether it is listed as known.
     pub(super) fn is_listed(&self) -> bool {
         self.listed
     }

@@ -24,7 +24,6 @@ use crate::plan::Selection;
 /// The part of a run to report, and by which expectations.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Which of its cases and invariants.
     pub selection: Selection,
     /// Which failures are accepted.
     pub accepted: Accepted,
@@ -36,7 +35,6 @@ pub enum Accepted {
     /// Those that the run accepted when it was recorded.
     #[default]
     Recorded,
-    /// These.
     Listed(Box<Known>),
     /// Those that are built in for the runtime.
     Builtin,
@@ -80,7 +78,6 @@ struct Open {
 
 impl Verdicts {
     /// The state before the first entry.
-    #[must_use]
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -159,7 +156,6 @@ impl Verdicts {
     }
 
     /// The outcome of a case or an invariant; that of a case once it has been judged.
-    #[must_use]
     pub fn outcome(&self, run: CaseRun) -> Option<Outcome> {
         let outcome = self.outcomes.get(&run).cloned();
         let outcome = outcome.map(|it| self.bounded(it, |entry| self.tallies.of_case(run, entry)));
@@ -171,19 +167,16 @@ impl Verdicts {
     }
 
     /// Whether any case is in the plan and asked for.
-    #[must_use]
     pub fn has_cases(&self) -> bool {
         !self.plan.executions.is_empty()
     }
 
     /// The known failures that are accepted: those of the run, or those of the scope.
-    #[must_use]
     pub fn known(&self) -> &Known {
         &self.plan.known
     }
 
     /// All outcomes, in the order of the plan.
-    #[must_use]
     pub fn outcomes(&self) -> Vec<Outcome> {
         let cases = self.plan.executions.iter();
         let cases = cases.map(|(run, execution)| {
@@ -197,7 +190,6 @@ impl Verdicts {
 
     /// The report of the entries so far. If the history ends before its run, the report says so,
     /// with `damage` as the cause.
-    #[must_use]
     pub fn report(&mut self, damage: Option<String>) -> RunReport {
         if !self.plan.is_recorded && self.cases_ended.is_none() {
             // A history of format 1 has no entry for the end of the cases.

@@ -7,7 +7,6 @@ use crate::oracle::INVARIANTS;
 use crate::outcome::Kind;
 
 /// The kinds of findings of all invariants and of these cases, by their ids.
-#[must_use]
 pub fn kinds_by_id(cases: &[Case]) -> BTreeMap<&str, BTreeSet<Kind>> {
     let of_invariants = INVARIANTS.iter().map(|rule| {
         let kinds = rule.kinds.iter().copied();

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 pub use entry::{KnownFailure, KnownFault};
-pub use terms::{Bound, Day, Rate};
+pub use terms::Rate;
 pub(super) use texts::stable;
 pub use texts::{Signatures, Texts};
 pub use versions::Versions;
@@ -42,7 +42,6 @@ pub struct Known {
     /// Of how many runs the file is made, as long as nobody has finished it.
     #[serde(default)]
     pub runs: Option<u32>,
-    /// The failures.
     pub known: Vec<KnownFailure>,
     /// What goes wrong with it now and then, so that a case cannot be decided.
     #[serde(default)]
@@ -58,7 +57,6 @@ pub struct Known {
 pub struct JudgedRun {
     /// What it knows of the runtime.
     pub facts: RuntimeFacts,
-    /// When it began.
     pub began: HostInstant,
     /// Not all cases run: a fault may not come because the case that meets it is left out.
     pub partial: bool,
@@ -76,15 +74,12 @@ pub struct Decided<'a> {
 /// How often a race was lost, and in how many containers it could have been.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// So many findings,
     pub findings: usize,
-    /// in so many containers.
     pub containers: usize,
 }
 
 impl Known {
     /// Whether it is a file of this runtime. A file that a run has written names its version, too.
-    #[must_use]
     pub fn is_for(&self, runtime_name: &str) -> bool {
         let listed = self.runtime.split_whitespace().next().unwrap_or_default();
         listed == "any" || listed.eq_ignore_ascii_case(runtime_name)
@@ -99,14 +94,12 @@ impl Known {
     }
 
     /// The same for a run. Without it no entry with a condition counts.
-    #[must_use]
     pub fn for_a_run(self, run: JudgedRun) -> Self {
         Self { run, ..self }
     }
 
     /// Notes on entries that have expired, and on faults that explain none of the run's outcomes,
     /// one sentence each.
-    #[must_use]
     pub fn notes(&self, outcomes: &[Outcome]) -> Vec<String> {
         let expired = self.expired().filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
@@ -145,7 +138,6 @@ impl Known {
         })
     }
 
-    /// The faults of the run's runtime.
     pub fn faults_here(&self) -> impl Iterator<Item = &KnownFault> {
         let holds = |when: &When| when.holds(&self.run.facts);
         let faults = self.faults.iter();
@@ -165,7 +157,6 @@ impl Known {
     }
 
     /// Whether an entry is of the run's runtime.
-    #[must_use]
     pub fn concerns(&self, entry: &KnownFailure) -> bool {
         let when = entry.when.as_ref();
         when.is_none_or(|when| when.holds(&self.run.facts))
@@ -178,7 +169,6 @@ impl Known {
     }
 
     /// Whether a failure of this case or invariant is listed.
-    #[must_use]
     pub fn lists(&self, id: &str, seen: &Seen) -> bool {
         self.of(id).any(|entry| entry.covers(seen))
     }
@@ -213,7 +203,6 @@ impl Known {
     }
 
     /// Why it failed, if all that was seen is listed.
-    #[must_use]
     pub fn explanation(&self, outcome: &Outcome) -> Option<String> {
         Some(explanations(&self.explaining(outcome)?))
     }
@@ -228,7 +217,6 @@ impl Known {
 
     /// What says that a race was lost more often than its bound permits, if one was. `losses` says
     /// how often that of an entry was.
-    #[must_use]
     pub fn broken_bound(
         &self,
         outcome: &Outcome,

@@ -23,8 +23,7 @@ pub use ended::{EndedCase, JudgedCase};
 pub use fold::{Accepted, Scope, Verdicts};
 pub use kinds::kinds_by_id;
 pub use known::{
-    Bound, Day, Decided, JudgedRun, Known, KnownFailure, KnownFault, Losses, Rate, RuntimeFacts,
-    Signatures, Texts, Versions, When,
+    JudgedRun, Known, KnownFailure, KnownFault, RuntimeFacts, Signatures, Texts, Versions, When,
 };
 pub use plan::invariant_facts;
 pub use watched::WatchNews;

@@ -34,11 +34,9 @@ pub(super) struct Plan {
     pub(super) partial: bool,
     pub(super) invariants: Vec<(CaseRun, &'static Invariant)>,
     pub(super) executions: BTreeMap<CaseRun, Execution>,
-    /// What is wrong with it.
     pub(super) faults: Vec<String>,
 }
 
-/// One execution of a case.
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
     pub(super) case: Arc<Readable>,
@@ -247,7 +245,6 @@ fn recorded(file: Option<&ExpectationFile>, faults: &mut Vec<String>) -> Known {
 }
 
 /// What a selection looks at of an invariant.
-#[must_use]
 pub fn invariant_facts(invariant: &Invariant) -> Facts<'static> {
     Facts {
         id: invariant.id,

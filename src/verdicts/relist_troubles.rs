@@ -30,7 +30,6 @@ struct Trouble {
 }
 
 impl RelistTroubles {
-    /// Takes in the next entry.
     pub(super) fn push(&mut self, entry: &Entry) {
         match &entry.body {
             Body::CallBegan { call, request, .. } => {

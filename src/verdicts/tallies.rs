@@ -14,11 +14,8 @@ pub(super) struct Tallies(BTreeMap<CaseRun, Tally>);
 /// That of one execution.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// The case's id.
     pub(super) case: Arc<str>,
-    /// Where it ended.
     pub(super) ended: Seq,
-    /// How many containers it made.
     pub(super) containers: usize,
     /// What it broke of its own expectations, and how often.
     pub(super) seen: BTreeMap<Seen, usize>,

@@ -31,7 +31,6 @@ pub(super) struct Watched {
     relists: RelistTroubles,
     /// How often a pod had no relist or no status after a change.
     unproven: u64,
-    /// When the stream was requested.
     opened: HostInstant,
     /// The times from `created_at` to arrival of events that are not older than their stream.
     lags: Option<Worst>,
@@ -42,9 +41,7 @@ pub(super) struct Watched {
 /// A violation by a pod of a watch that has just been judged.
 #[derive(Clone, Debug)]
 pub struct WatchNews {
-    /// The violation.
     pub violation: Violation,
-    /// Whether it is listed as known.
     pub is_known: bool,
 }
 
@@ -123,7 +120,6 @@ impl Watched {
         lags.spread.add(took);
     }
 
-    /// Judges the history of a pod.
     pub(super) fn judge(&mut self, history: &CaseHistory, by: &Measure<'_>) -> Vec<Found> {
         self.totals.judged += 1;
         let subjects = history.subjects().iter();

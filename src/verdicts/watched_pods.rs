@@ -20,15 +20,12 @@ mod relist;
 
 use relist::{FailedRelist, PodListing, Relist, Relists, Step};
 
-/// All pods of a watch.
 #[derive(Debug)]
 pub(super) struct WatchedPods {
-    /// How late an event may be.
     within: Duration,
     /// The entries about the stream that is open.
     stream: Vec<Arc<Entry>>,
     relists: Relists,
-    /// The last relist.
     last: Option<Relist>,
     /// What the last relist has shown of each pod.
     pods: BTreeMap<PodUid, Listed>,

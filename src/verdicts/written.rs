@@ -76,11 +76,6 @@ struct Writing<'a> {
 /// Of an entry whose case failed otherwise than it says, its `finding` is added to; of one that has
 /// expired and still fails, the day is taken away. What failed in some executions alone gets its
 /// rate, also where `known` was made of other runs and nobody has finished it.
-///
-/// # Panics
-///
-/// Never: there is nothing in it that YAML cannot hold.
-#[must_use]
 pub fn expectations(reports: &[RunReport], known: &Known) -> String {
     let is_begun = known.known.is_empty() && known.faults.is_empty();
     let writing = Writing {

@@ -29,15 +29,12 @@ pub enum WatchError {
          switched off: --allow event-theft"
     )]
     EventTheft {
-        /// The runtime.
         runtime: String,
         /// What shows that there is a kubelet.
         sign: String,
     },
-    /// No rule would be judged.
     #[error("no rule of a watch binds the chosen profiles: choose --profile cache or hint")]
     NothingToJudge,
-    /// The output cannot be written to.
     #[error("print: {0}")]
     Output(io::Error),
     /// The async runtime or a signal handler could not be started.
@@ -46,8 +43,6 @@ pub enum WatchError {
 }
 
 impl WatchError {
-    /// The exit code for this error.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::Metrics(_) | Self::NothingToJudge => Exit::Usage,

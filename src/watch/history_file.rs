@@ -17,7 +17,6 @@ pub(super) struct HistoryFile {
     out: FrameWriter<Output>,
     /// Room in bytes before compression.
     room: u64,
-    /// The number of the next entry.
     next: u64,
     /// What every file begins with: the run, its plan, and the stream that is open.
     head: Vec<Arc<Entry>>,

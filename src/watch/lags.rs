@@ -21,7 +21,6 @@ impl Lags {
         self.max = self.max.max(Some(lag_ns));
     }
 
-    /// The percentile of the kept lags.
     pub(super) fn percentile(&self, percent: usize) -> Option<i64> {
         let mut sorted: Vec<i64> = self.kept.iter().copied().collect();
         sorted.sort_unstable();

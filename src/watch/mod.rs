@@ -44,7 +44,6 @@ mod throttle;
 mod verdict;
 
 pub use error::WatchError;
-pub use notice::{EventSeen, Notice, Subject, Summary};
-pub use options::{FailOn, WatchAllowance, WatchOptions};
+pub use options::WatchOptions;
 pub use output::Output;
 pub use session::watch;

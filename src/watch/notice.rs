@@ -28,43 +28,28 @@ pub enum Notice {
     Event(EventSeen),
     /// A lifecycle event that the Generic PLEG would have sent.
     Relist {
-        /// Its subject.
         #[serde(flatten)]
         subject: Subject,
-        /// The kind of the lifecycle event.
         lifecycle: String,
         /// Whether it was a relist of this pod alone, after a sync that is inferred or a hint.
         on_demand: bool,
     },
     /// A rule is broken.
     Violation {
-        /// The id of the rule.
         rule: String,
-        /// How binding it is.
         level: String,
-        /// The kind of the finding.
         finding: String,
-        /// What it is about.
         subject: String,
-        /// What the rule expects.
         expected: String,
-        /// What was seen.
         actual: String,
-        /// Whether it is listed as known.
         known: bool,
     },
     /// Further violations of a rule, too many to be shown.
-    MoreViolations {
-        /// The id of the rule.
-        rule: String,
-        /// How many.
-        count: u64,
-    },
+    MoreViolations { rule: String, count: u64 },
     /// The state of the connection has changed.
     Stream {
         /// `opened`, `live`, `ended`, `overrun`, `relist-failed` or `relist-works`.
         what: &'static str,
-        /// A description.
         detail: String,
     },
     /// The last line.
@@ -74,7 +59,6 @@ pub enum Notice {
 /// An event, and the reaction of an Evented PLEG.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EventSeen {
-    /// Its subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// `CREATED`, `STARTED`, `STOPPED`, `DELETED`.
@@ -87,7 +71,6 @@ pub struct EventSeen {
     pub reason: Option<String>,
     /// When the runtime created it; 0 if not set.
     pub created_at_ns: i64,
-    /// When it arrived.
     pub arrived_ns: i64,
     /// The time from creation to arrival.
     pub lag_ns: Option<i64>,
@@ -106,11 +89,9 @@ pub struct EventSeen {
 pub struct Summary {
     /// The duration of the watch.
     pub watched_ns: u64,
-    /// Events by their kind.
     pub events: BTreeMap<String, u64>,
     /// Events created before their stream was requested; they are excluded from the lag.
     pub queued: u64,
-    /// The median lag.
     pub lag_median_ns: Option<i64>,
     /// The 95th percentile of the lag.
     pub lag_p95_ns: Option<i64>,
@@ -120,7 +101,6 @@ pub struct Summary {
     pub missed: u64,
     /// Differences between what relists and what events make a kubelet believe.
     pub disagreements: u64,
-    /// Other violations of rules.
     pub other_violations: u64,
     /// How often the stream ended.
     pub outages: u64,

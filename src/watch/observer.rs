@@ -80,7 +80,6 @@ impl Observer {
         self.relisted = None;
     }
 
-    /// Processes an event.
     pub(super) fn event(&mut self, at: HostInstant, event: &Event) -> Notice {
         let subject = self.subject(event);
         // Unbounded ids of a broken runtime must not exhaust the memory.
@@ -127,7 +126,6 @@ impl Observer {
         synced_pod(event).or_else(|| hinted().map(PodUid::as_str))
     }
 
-    /// Processes a relist.
     pub(super) fn relisted(&mut self, relist: Relist) -> Vec<Notice> {
         let is_of_pod = relist.pod.is_some();
         let listed = listed(&relist).into_iter();
@@ -223,7 +221,6 @@ impl Observer {
         }
     }
 
-    /// What is known of an id.
     fn known(&self, id: &str) -> Option<&Subject> {
         self.names.get(id).or_else(|| self.earlier.get(id))
     }

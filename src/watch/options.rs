@@ -110,7 +110,6 @@ impl WatchOptions {
         }
     }
 
-    /// What is judged.
     pub(super) fn selection(&self) -> Selection {
         Selection {
             profiles: self.profiles.clone(),

@@ -36,9 +36,6 @@ struct Timed<'a> {
 
 /// Prints a notice. Without an output only what concerns the stream or breaks a rule is printed, to
 /// standard error.
-///
-/// # Errors
-/// If standard output cannot be written to.
 pub(super) fn show(output: Option<Output>, at: HostInstant, notice: &Notice) -> io::Result<()> {
     let is_violation = matches!(
         notice,

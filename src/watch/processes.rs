@@ -25,7 +25,6 @@ pub(super) struct Processes {
     known: BTreeMap<ContainerId, Process>,
 }
 
-/// The process of a container.
 #[derive(Clone, Copy, Debug)]
 enum Process {
     Seen(SeenProcess),

@@ -35,12 +35,10 @@ impl Record {
         }
     }
 
-    /// The verdicts on what was recorded.
     pub(super) fn verdicts(&mut self) -> &mut Verdicts {
         &mut self.verdicts
     }
 
-    /// Takes in the next entry.
     pub(super) fn push(&mut self, entry: Entry) {
         if is_first_of_relist(&entry.body) {
             self.keep_relist();

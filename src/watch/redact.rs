@@ -32,7 +32,6 @@ pub(super) fn entry(entry: &mut Entry) {
     }
 }
 
-/// Redacts the lists of a relist.
 pub(super) fn relist(relist: &mut Relist) {
     relist.sandboxes.iter_mut().for_each(sandbox_listing);
     relist.containers.iter_mut().for_each(container_listing);

@@ -26,7 +26,6 @@ pub(super) struct RelistUnderWay {
 }
 
 impl RelistUnderWay {
-    /// Takes in the next entry.
     pub(super) fn look_at(&mut self, entry: &Entry) {
         match &entry.body {
             Body::CallBegan {

@@ -51,9 +51,6 @@ const SHOWN: u64 = 20;
 
 /// Watches for the wanted time, or until a signal arrives or the output is closed. Returns the exit
 /// code of the verdict, if the user wants one.
-///
-/// # Errors
-/// If the runtime cannot be watched, or the output cannot be written to.
 pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError> {
     let runtime = Runtime::new()?;
     let profiles = options.selection().judged();
@@ -77,7 +74,6 @@ pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError
     watched
 }
 
-/// The result of a relist.
 type Relisted = Result<Relist, RelistFault>;
 
 /// The next input of the loop.

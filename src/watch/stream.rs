@@ -108,7 +108,6 @@ impl Stream {
         Some(notice("live", detail))
     }
 
-    /// The stream has ended.
     pub(super) fn stream_ended(&mut self, end: &StreamEnd) -> Notice {
         self.open = None;
         match end {

@@ -28,7 +28,6 @@ const COLUMNS: [(&str, usize); 6] = [
     ("AGREE", 60),
 ];
 
-/// What is shown of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PodRow {
     pub(super) namespace: String,

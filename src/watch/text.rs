@@ -17,7 +17,6 @@ const TEXT: usize = 80;
 
 /// Background information.
 const DIM: Style = Style::new().dimmed();
-/// A problem.
 const ALARM: Style = AnsiColor::Red.on_default().bold();
 /// A possible or former problem.
 const NOTE: Style = AnsiColor::Yellow.on_default();

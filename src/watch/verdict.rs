@@ -27,9 +27,6 @@ pub(super) struct Ending {
 
 impl Beginning {
     /// Opens the output files.
-    ///
-    /// # Errors
-    /// If one of them, or the expectation file, cannot be used.
     pub(super) async fn new(
         endpoints: &Endpoints,
         client: &Client,

@@ -52,13 +52,10 @@ impl Blob {
     }
 
     /// The digest, `sha256:` and 64 hexadecimal digits.
-    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The content.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -90,7 +87,6 @@ impl Image {
     ///
     /// Its entry point has no argument, which is what the init of a sandbox needs: the image serves
     /// as a runtime's sandbox image too.
-    #[must_use]
     pub fn build(labels: &BTreeMap<Arc<str>, Arc<str>>) -> Self {
         // Some OCI runtimes refuse a process without a PATH.
         let config = json!({
@@ -103,7 +99,6 @@ impl Image {
     }
 
     /// Builds the image of the suite, of which this is the program.
-    #[must_use]
     pub fn of_suite(program: &[u8]) -> Self {
         let config = json!({
             "Entrypoint": [SUITE_PATH],
@@ -146,35 +141,26 @@ impl Image {
     }
 
     /// The image's id, as a runtime reports it: the digest of its configuration.
-    #[must_use]
     pub fn id(&self) -> &str {
         self.config.digest()
     }
 
     /// The digest of the manifest, for a reference by digest.
-    #[must_use]
     pub fn manifest_digest(&self) -> &str {
         self.manifest.digest()
     }
 
-    /// The manifest.
-    #[must_use]
     pub fn manifest(&self) -> &Blob {
         &self.manifest
     }
 
     /// The blobs in the manifest: the configuration and the layer.
-    #[must_use]
     pub fn blobs(&self) -> [&Blob; 2] {
         [&self.config, &self.layer]
     }
 
     /// Writes the image as `docker save` does. Each tag is a full reference, such as
     /// `localhost/name:tag`.
-    ///
-    /// # Errors
-    ///
-    /// If writing to `out` fails.
     pub fn write_docker_archive(&self, tags: &[String], out: impl Write) -> io::Result<()> {
         let config_path = format!("{}.json", self.config.hex());
         let layer_path = format!("{}/layer.tar", self.layer.hex());
@@ -189,10 +175,6 @@ impl Image {
 
     /// Writes the image as an archive of the OCI image layout. Each tag is a full reference, such
     /// as `localhost/name:tag`; without any the image has no name in the archive.
-    ///
-    /// # Errors
-    ///
-    /// If writing to `out` fails.
     pub fn write_oci_archive(&self, tags: &[String], out: impl Write) -> io::Result<()> {
         let index = json!({
             "schemaVersion": 2,

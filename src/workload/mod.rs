@@ -18,7 +18,6 @@ pub use program::{PROGRAM, Workload};
 pub use registry::Registry;
 
 /// The name of the image in an archive for manual import.
-#[must_use]
 pub fn imported_name() -> String {
     let image = Image::build(&std::collections::BTreeMap::new());
     let digest = image.id().trim_start_matches("sha256:");

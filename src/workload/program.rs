@@ -20,16 +20,10 @@ pub enum Workload {
     /// Reaps children for ever, as the init of a sandbox; a SIGTERM ends it with code 0.
     Pause,
     /// Exits with `code` after a time, or with 143 when a SIGTERM comes first.
-    Exit {
-        /// The exit code.
-        code: u8,
-        /// How long it runs.
-        after: Duration,
-    },
+    Exit { code: u8, after: Duration },
     /// Exits with `code` at a time of the wall clock, at once if that is over; or with 143 when a
     /// SIGTERM comes first.
     ExitAt {
-        /// The exit code.
         code: u8,
         /// When, in milliseconds since 1970.
         unix_ms: u64,
@@ -42,7 +36,6 @@ pub enum Workload {
     UntilSignal {
         /// The number of the signal, from 1 to 64.
         signal: u8,
-        /// The exit code.
         code: u8,
     },
     /// Is killed by a signal after a time.
@@ -52,16 +45,10 @@ pub enum Workload {
     Die {
         /// The number of the signal, from 1 to 64.
         signal: u8,
-        /// How long it runs.
         after: Duration,
     },
     /// Is killed by a signal, with a core dump larger than a pipe's buffer.
-    DumpCore {
-        /// The number of the signal.
-        signal: u8,
-        /// How long it runs.
-        after: Duration,
-    },
+    DumpCore { signal: u8, after: Duration },
     /// Allocates memory after a time, to be OOM-killed; otherwise it exits with code 98.
     Allocate {
         /// How much memory it allocates.
@@ -89,17 +76,9 @@ pub enum Workload {
     },
     /// Starts a child that waits for ever and holds the output open, and exits with `code`; the
     /// child ends with the PID namespace.
-    OrphanChild {
-        /// The exit code.
-        code: u8,
-        /// How long it runs.
-        after: Duration,
-    },
+    OrphanChild { code: u8, after: Duration },
     /// Leaves zombies to the init of its PID namespace, then behaves like [`Workload::UntilTerm`].
-    Zombies {
-        /// How many.
-        count: u32,
-    },
+    Zombies { count: u32 },
     /// Writes a line to its standard output and exits with code 0.
     Write {
         /// The line, without its end.
@@ -107,10 +86,7 @@ pub enum Workload {
     },
     /// Writes a line of 64 bytes to its standard output at an interval until a SIGTERM, then exits
     /// with code 0.
-    WriteUntilTerm {
-        /// The interval.
-        every: Duration,
-    },
+    WriteUntilTerm { every: Duration },
     /// A command missing from the image: the start of the container fails.
     MissingProgram,
     /// A file that is not executable: the start of the container fails.
@@ -119,7 +95,6 @@ pub enum Workload {
 
 impl Workload {
     /// The whole command line, beginning with the path of the program.
-    #[must_use]
     pub fn command(&self) -> Vec<String> {
         let ms = |time: &Duration| time.as_millis().to_string();
         let (mode, arguments) = match self {
@@ -168,7 +143,6 @@ impl Workload {
     ///
     /// An empty command is the image's default, [`Workload::Pause`]; one of another program is
     /// [`Workload::MissingProgram`], since the image has no other.
-    #[must_use]
     pub fn parse(command: &[String]) -> Option<Self> {
         let words: Vec<&str> = command.iter().map(String::as_str).collect();
         let ms = |text: &str| text.parse().ok().map(Duration::from_millis);
@@ -252,7 +226,6 @@ impl Workload {
 
     /// The exit code that the program promises when it is left alone, as a runtime reports it:
     /// 128 + the signal for a death by a signal.
-    #[must_use]
     pub fn declared_exit(&self) -> Option<i32> {
         match self {
             Self::Exit { code, .. }

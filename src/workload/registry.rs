@@ -29,14 +29,6 @@ pub struct Registry {
 
 impl Registry {
     /// Serves the image as `repository:tag`, and by its digest, on a free port.
-    ///
-    /// # Errors
-    ///
-    /// If binding a port fails.
-    ///
-    /// # Panics
-    ///
-    /// Outside a Tokio runtime.
     pub async fn serve(image: Image, repository: &str, tag: &str) -> io::Result<Self> {
         let content = Content {
             image,
@@ -50,20 +42,16 @@ impl Registry {
         })
     }
 
-    /// The address of the registry.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
     /// The reference to pull: `127.0.0.1:PORT/REPOSITORY:TAG`.
-    #[must_use]
     pub fn reference(&self) -> String {
         format!("{}/{}", self.address(), self.name)
     }
 }
 
-/// The content of the registry.
 struct Content {
     image: Image,
     repository: String,
@@ -78,8 +66,7 @@ struct Found<'a> {
 }
 
 impl Content {
-    /// # Errors
-    /// The error code of the distribution protocol, if the path does not exist.
+    /// The answer to a path that does not exist is an error code of the distribution protocol.
     fn find(&self, path: &str) -> Result<Found<'_>, &'static str> {
         let path = path
             .strip_prefix("/v2/")
@@ -206,7 +193,6 @@ mod tests {
             .unwrap()
     }
 
-    /// Checks the status of the answer and that it has the lines and the end.
     #[track_caller]
     fn check(answer: &str, status: u16, lines: &[&str], end: &str) {
         assert!(

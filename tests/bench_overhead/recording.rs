@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     Body, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind, HostInstant, Reply,
     Request, RuntimeNanos, SandboxId, Seq, SubscriptionId,
 };

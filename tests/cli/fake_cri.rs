@@ -10,9 +10,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cri_event_conformance::drive::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, run_labels};
-use cri_event_conformance::history::RunId;
-use cri_event_conformance::workload;
+use cri_event_conformance::testing::drive::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, run_labels};
+use cri_event_conformance::testing::history::RunId;
+use cri_event_conformance::testing::workload;
 use k8s_cri::v1::image_service_server::{ImageService, ImageServiceServer};
 use k8s_cri::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use k8s_cri::v1::*;

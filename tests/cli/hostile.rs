@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::fs::File;
 
-use cri_event_conformance::history::codec::FrameWriter;
-use cri_event_conformance::history::{Body, Entry, HostInstant, RunInfo, Seq};
+use cri_event_conformance::testing::history::codec::FrameWriter;
+use cri_event_conformance::testing::history::{Body, Entry, HostInstant, RunInfo, Seq};
 use rustix::process::Signal;
 
 use crate::fake_cri::{FakeCri, Flaw};

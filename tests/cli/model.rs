@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cri_event_conformance::drive::{PANIC_IN, PANIC_JUDGING};
+use cri_event_conformance::testing::drive::{PANIC_IN, PANIC_JUDGING};
 use rustix::process::Signal;
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use cri_event_conformance::metrics::Metrics;
+use cri_event_conformance::testing::metrics::Metrics;
 use serde_json::Value;
 
 /// Metrics of others, each with who serves it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cri_event_conformance::cli::Cli;
+use cri_event_conformance::testing::cli::Cli;
 use serde::Deserialize;
 use serde_yaml::{Deserializer, Value};
 

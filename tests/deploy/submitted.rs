@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use cri_event_conformance::outcome::{Conformance, Verdict};
-use cri_event_conformance::report::{Document, json};
+use cri_event_conformance::testing::outcome::{Conformance, Verdict};
+use cri_event_conformance::testing::report::{Document, json};
 use serde_json::{Value, json};
 
 const REPORT: &str = "report.json";

@@ -10,11 +10,11 @@ mod beyond;
 use std::io;
 use std::process::ExitCode;
 
-use cri_event_conformance::case::load;
-use cri_event_conformance::drive::{Allowance, DriveOptions};
-use cri_event_conformance::explore::{ExploreOptions, Explored, explore};
-use cri_event_conformance::model::{Behaviour, NamedFault, VARIATIONS, faults};
-use cri_event_conformance::run::Target;
+use cri_event_conformance::testing::case::load;
+use cri_event_conformance::testing::drive::{Allowance, DriveOptions};
+use cri_event_conformance::testing::explore::{ExploreOptions, Explored, explore};
+use cri_event_conformance::testing::model::{Behaviour, NamedFault, VARIATIONS, faults};
+use cri_event_conformance::testing::run::Target;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use beyond::{BEYOND_WALKS, MORE_STEPS};

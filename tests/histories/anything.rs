@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     Body, ContainerId, ContainerState, Event, EventKind, PodUid, SandboxId, SandboxState,
 };
 use expect_test::expect_file;

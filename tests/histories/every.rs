@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use cri_event_conformance::case::{Case, Step, load};
-use cri_event_conformance::checks::{self, Expectation};
-use cri_event_conformance::history::{Body, CaseHistory, ContainerState, Entry, EventKind, codec};
-use cri_event_conformance::oracle::Index;
-use cri_event_conformance::plan::Selection;
-use cri_event_conformance::run::{Rehearsal, rehearse};
+use cri_event_conformance::testing::case::{Case, Step, load};
+use cri_event_conformance::testing::checks::{self, Expectation};
+use cri_event_conformance::testing::history::{
+    Body, CaseHistory, ContainerState, Entry, EventKind, codec,
+};
+use cri_event_conformance::testing::oracle::Index;
+use cri_event_conformance::testing::plan::Selection;
+use cri_event_conformance::testing::run::{Rehearsal, rehearse};
 use serde_json::{Value, json};
 
 use crate::anything::Mutation;

@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use cri_event_conformance::case::{Case, load, parse};
-use cri_event_conformance::checks::{self, Undecided};
-use cri_event_conformance::history::{Body, CaseHistory, CaseRun, Entry, codec};
-use cri_event_conformance::oracle::{self, INVARIANTS, Index, WholeRun};
-use cri_event_conformance::outcome::Violation;
+use cri_event_conformance::testing::case::{Case, load, parse};
+use cri_event_conformance::testing::checks::{self, Undecided};
+use cri_event_conformance::testing::history::{Body, CaseHistory, CaseRun, Entry, codec};
+use cri_event_conformance::testing::oracle::{self, INVARIANTS, Index, WholeRun};
+use cri_event_conformance::testing::outcome::Violation;
 use expect_test::expect_file;
 
 use mutation::mutate;

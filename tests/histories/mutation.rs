@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     Body, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant,
     Observer, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState,
     SandboxStatus, Seq, Shared, StreamEnd, SubscriptionId,

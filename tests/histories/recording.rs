@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use cri_event_conformance::case::Case;
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::case::Case;
+use cri_event_conformance::testing::history::{
     Body, CallFault, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerState, Entry,
     Event, EventKind, HostFact, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId,
     SandboxListing, SandboxMetadata, SandboxState, Seq, StatusCode, StreamEnd, SubjectKind,
     SubscriptionId,
 };
-use cri_event_conformance::pleg::POD_UID_LABEL;
+use cri_event_conformance::testing::pleg::POD_UID_LABEL;
 
 use crate::anything::{Mutation, alter};
 use crate::case_of;

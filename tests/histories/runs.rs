@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cri_event_conformance::history::{Body, Entry, StepsEnd};
-use cri_event_conformance::outcome::{RunReport, Verdict};
-use cri_event_conformance::plan::Selection;
-use cri_event_conformance::report;
-use cri_event_conformance::verdicts::{Accepted, Scope, Verdicts};
+use cri_event_conformance::testing::history::{Body, Entry, StepsEnd};
+use cri_event_conformance::testing::outcome::{RunReport, Verdict};
+use cri_event_conformance::testing::plan::Selection;
+use cri_event_conformance::testing::report;
+use cri_event_conformance::testing::verdicts::{Accepted, Scope, Verdicts};
 use expect_test::expect_file;
 
 /// Every recorded run, by its path.

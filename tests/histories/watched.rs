@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri_event_conformance::history::{Body, Entry, Labels, Request, RunPlan, Seq};
-use cri_event_conformance::oracle::INVARIANTS;
-use cri_event_conformance::outcome::Outcome;
-use cri_event_conformance::verdicts::{Scope, Verdicts};
+use cri_event_conformance::testing::history::{Body, Entry, Labels, Request, RunPlan, Seq};
+use cri_event_conformance::testing::oracle::INVARIANTS;
+use cri_event_conformance::testing::outcome::Outcome;
+use cri_event_conformance::testing::verdicts::{Scope, Verdicts};
 use expect_test::expect_file;
 
 use crate::tables::INVARIANTS_BROKEN;

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid, RuntimeNanos,
     SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
 };
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::pleg::{
     Features, Generic, InspectError, Kubelet, ListedItem, Moment, PodIdentity, PodList, PodStatus,
     SharedId, SharedUid, State, Waiter, receive,
 };

@@ -1,7 +1,7 @@
 //! Every order in which a small world's life, relists, on-demand relists, events and failures can
 //! come.
 
-use cri_event_conformance::pleg::{Features, LifecycleKind, Moment, State};
+use cri_event_conformance::testing::pleg::{Features, LifecycleKind, Moment, State};
 
 use crate::world::{POD, Truth, Watcher};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid, RuntimeNanos,
     SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::pleg::{
     Features, Generic, InspectError, Kubelet, LifecycleKind, ListedItem, Moment, PodIdentity,
     PodList, PodStatus, Receipt, SharedId, State, StatusFault, Statuses, pod_status, receive,
 };

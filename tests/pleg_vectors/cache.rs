@@ -1,6 +1,6 @@
 //! The cache family.
 
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::pleg::{
     Cache, Entry, InspectError, Moment, PodStatus, Released, SharedId, SharedUid, Waiter,
 };
 use serde::Deserialize;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
     SandboxReport, SandboxState, SandboxStatus, Text,
 };
-use cri_event_conformance::pleg::{POD_UID_LABEL, StatusFault, Statuses};
+use cri_event_conformance::testing::pleg::{POD_UID_LABEL, StatusFault, Statuses};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::pleg::{
     Features, Generic, InspectError, Inspection, Kubelet, ListedItem, Moment, PodContainer,
     PodIdentity, PodList, PodSandbox, PodStatus, Receipt, SharedId, SharedUid, State, list_pods,
     pod_status, receive,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cri_event_conformance::history::SandboxState;
-use cri_event_conformance::pleg::{
+use cri_event_conformance::testing::history::SandboxState;
+use cri_event_conformance::testing::pleg::{
     Entry, Generic, Kubelet, LifecycleEvent, Moment, PodContainer, PodStatus, State,
 };
 use serde::{Deserialize, Deserializer};

@@ -1,7 +1,7 @@
 //! What the vectors feed an engine with.
 
-use cri_event_conformance::history::SandboxState;
-use cri_event_conformance::pleg::State;
+use cri_event_conformance::testing::history::SandboxState;
+use cri_event_conformance::testing::pleg::State;
 use serde::Deserialize;
 
 use crate::cri::{CriEvent, Snapshot};

@@ -1,6 +1,8 @@
 //! The families about the stream itself: watch (kubelet 1.36) and fastpath (1.37).
 
-use cri_event_conformance::pleg::{Hint, Moment, Next, Policy, Reconnect, StreamFate, relist_hint};
+use cri_event_conformance::testing::pleg::{
+    Hint, Moment, Next, Policy, Reconnect, StreamFate, relist_hint,
+};
 use serde::Deserialize;
 
 use crate::cri::CriEvent;

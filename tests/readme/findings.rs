@@ -7,9 +7,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use cri_event_conformance::case::{Case, load};
-use cri_event_conformance::oracle::INVARIANTS;
-use cri_event_conformance::verdicts::{Known, KnownFailure, KnownFault, Texts, builtin};
+use cri_event_conformance::testing::case::{Case, load};
+use cri_event_conformance::testing::oracle::INVARIANTS;
+use cri_event_conformance::testing::verdicts::{Known, KnownFailure, KnownFault, Texts, builtin};
 use expect_test::expect_file;
 
 use super::{root, word};

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use cri_event_conformance::case::load;
-use cri_event_conformance::checks::{Check, Claim};
-use cri_event_conformance::oracle::INVARIANTS;
-use cri_event_conformance::outcome::Kind;
-use cri_event_conformance::verdicts::{Known, builtin_files, kinds_by_id};
+use cri_event_conformance::testing::case::load;
+use cri_event_conformance::testing::checks::{Check, Claim};
+use cri_event_conformance::testing::oracle::INVARIANTS;
+use cri_event_conformance::testing::outcome::Kind;
+use cri_event_conformance::testing::verdicts::{Known, builtin_files, kinds_by_id};
 use expect_test::expect_file;
 use serde_yaml::with::singleton_map_recursive;
 

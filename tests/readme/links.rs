@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cri_event_conformance::cli::Cli;
+use cri_event_conformance::testing::cli::Cli;
 
 /// The longest README that somebody reads to its end.
 const README_BYTES: usize = 10_000;

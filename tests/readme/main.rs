@@ -12,11 +12,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use cri_event_conformance::case::load;
-use cri_event_conformance::catalogue::{Catalogue, Checker};
-use cri_event_conformance::model::VARIATIONS;
-use cri_event_conformance::outcome::Level;
-use cri_event_conformance::verdicts::{
+use cri_event_conformance::testing::case::load;
+use cri_event_conformance::testing::catalogue::{Catalogue, Checker};
+use cri_event_conformance::testing::model::VARIATIONS;
+use cri_event_conformance::testing::outcome::Level;
+use cri_event_conformance::testing::verdicts::{
     Known, KnownFailure, RuntimeFacts, Signatures, When, builtin, builtin_files,
 };
 use expect_test::expect_file;
@@ -286,7 +286,7 @@ fn cells_tell_what_fails_with_what() {
     let known = |keys: &str| {
         let text = format!("{{runtime: a, known: [{{case: X, reason: r, link: l{keys}}}]}}");
         let path = String::new();
-        let file = cri_event_conformance::history::ExpectationFile { path, text };
+        let file = cri_event_conformance::testing::history::ExpectationFile { path, text };
         Known::parse(&file).expect("it is right")
     };
     let cell = |keys: &str| cell(&[known(keys)], ("a", "2.1.9"), "X");

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use cri_event_conformance::case::{load, schema};
+use cri_event_conformance::testing::case::{load, schema};
 use expect_test::expect_file;
 use serde_json::Value;
 use serde_yaml::Value as Yaml;

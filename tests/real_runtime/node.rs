@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cri_event_conformance::cri::{Client, Endpoint};
-use cri_event_conformance::drive::{NAMESPACE, RUN_LABEL};
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::cri::{Client, Endpoint};
+use cri_event_conformance::testing::drive::{NAMESPACE, RUN_LABEL};
+use cri_event_conformance::testing::history::{
     CallFault, ContainerState, Labels, PodUid, Reply, Request, SandboxId, SandboxListing,
     SandboxSpec, SandboxState,
 };
-use cri_event_conformance::workload::{self, Image, Registry};
+use cri_event_conformance::testing::workload::{self, Image, Registry};
 use tokio::runtime::Runtime;
 
 use crate::Needs;

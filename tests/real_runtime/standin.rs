@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     CallFault, ContainerId, ContainerSpec, ContainerState, Labels, POD_UID_LABEL, PodUid, Reply,
     Request, SandboxId, SandboxSpec,
 };
-use cri_event_conformance::workload::Workload;
+use cri_event_conformance::testing::workload::Workload;
 
 use crate::node::Node;
 use crate::suite::Running;

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use cri_event_conformance::drive::{PANIC_IN, PANIC_JUDGING};
-use cri_event_conformance::history::{Body, Entry, PodUid, Request, codec};
+use cri_event_conformance::testing::drive::{PANIC_IN, PANIC_JUDGING};
+use cri_event_conformance::testing::history::{Body, Entry, PodUid, Request, codec};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     ContainerId, ContainerSpec, PodUid, Reply, Request, SandboxId, SandboxSpec,
 };
 use rustix::process::Signal;

@@ -1,7 +1,6 @@
 //! Each fuzz target takes its seeds, and whatever else it begins with, without a panic.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test")]
-#![expect(unreachable_pub, reason = "they are the modules of a library, too")]
 
 #[path = "../../fuzz/src/conversation.rs"]
 mod conversation;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cri_event_conformance::history::{
+use cri_event_conformance::testing::history::{
     Body, CallId, ContainerId, ContainerStatus, Reply, Request, codec,
 };
 

@@ -14,8 +14,8 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
-use cri_event_conformance::case::load;
-use cri_event_conformance::oracle::INVARIANTS;
+use cri_event_conformance::testing::case::load;
+use cri_event_conformance::testing::oracle::INVARIANTS;
 
 use source::{Source, behind, sources, words};
 use uses::USES;
@@ -366,10 +366,7 @@ fn code_is_distinguished_from_text() {
     assert!(this.strings.contains("A line has at most 100 columns."));
     assert_eq!(this.text.lines().count(), this.code.lines().count());
     let used = behind("cri_event_conformance", &this.code);
-    assert_eq!(
-        used,
-        BTreeSet::from(["case".to_owned(), "oracle".to_owned()])
-    );
+    assert_eq!(used, BTreeSet::from(["testing".to_owned()]));
     let tests = all.iter().filter(|source| source.is_test);
     let tests: Vec<&str> = tests.map(|source| source.path.as_str()).collect();
     for path in [

@@ -70,11 +70,12 @@ impl Source {
         stem.strip_suffix("/mod").unwrap_or(stem)
     }
 
-    /// `oracle` for all below `src/oracle`; the crate's root is none.
+    /// `oracle` for all below `src/oracle`; the crate's root and its
+    /// re-exports for tests are none.
     pub(crate) fn top(&self) -> Option<&str> {
         let below = self.module().strip_prefix("src/")?;
         let top = below.split('/').next()?;
-        (!["lib", "main"].contains(&top)).then_some(top)
+        (!["lib", "main", "testing"].contains(&top)).then_some(top)
     }
 
     /// The modules that this file declares for tests alone.

@@ -35,9 +35,7 @@ pub struct CallStep {
 /// A method of the CRI that the step `call` can call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// `Version`.
     Version,
-    /// `ListImages`.
     ListImages,
     /// `ImageStatus` of the image that containers run.
     ImageStatus,
@@ -57,7 +55,6 @@ pub enum Method {
     NoEvent(NoEventCall),
 }
 
-/// The object of a call.
 enum Subject {
     Nothing,
     Container,
@@ -85,7 +82,6 @@ impl Method {
     }
 
     /// The method's name in the CRI.
-    #[must_use]
     pub fn name(self) -> &'static str {
         let mut all = Self::all();
         let found = all.find(|(method, _)| *method == self);

@@ -37,7 +37,6 @@ impl CallExpectation {
     }
 
     /// Whether the call must succeed.
-    #[must_use]
     pub fn is_success(self) -> bool {
         self == Self::Ends(CallOutcome::Success)
     }

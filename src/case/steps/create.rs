@@ -102,8 +102,6 @@ pub enum ImageName {
 }
 
 impl CreateStep {
-    /// How the call may end.
-    #[must_use]
     pub fn expectation(&self) -> CallExpectation {
         CallExpectation::from_keys(self.expect, self.abandon_after)
     }

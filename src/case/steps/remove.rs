@@ -39,8 +39,6 @@ pub struct RemoveStep {
 }
 
 impl RemoveStep {
-    /// How the call may end.
-    #[must_use]
     pub fn expectation(&self) -> CallExpectation {
         CallExpectation::from_keys(self.expect, None)
     }

@@ -70,8 +70,6 @@ pub struct SandboxStep {
 }
 
 impl SandboxStep {
-    /// How the call may end.
-    #[must_use]
     pub fn expectation(&self) -> CallExpectation {
         CallExpectation::from_keys(self.expect, self.abandon_after)
     }

@@ -38,8 +38,6 @@ pub struct StartStep {
 }
 
 impl StartStep {
-    /// How the call may end.
-    #[must_use]
     pub fn expectation(&self) -> CallExpectation {
         CallExpectation::from_keys(self.expect, self.abandon_after)
     }

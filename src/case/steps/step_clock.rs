@@ -38,7 +38,6 @@ pub struct StepClockStep {
 
 impl StepClockStep {
     /// The change of the clock in nanoseconds; negative for back.
-    #[must_use]
     pub fn by_ns(&self) -> i64 {
         let ns = |span: Option<Duration>| {
             let ns = span.unwrap_or_default().as_nanos();

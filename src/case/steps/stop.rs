@@ -42,8 +42,6 @@ pub struct StopStep {
 }
 
 impl StopStep {
-    /// How the call may end.
-    #[must_use]
     pub fn expectation(&self) -> CallExpectation {
         CallExpectation::from_keys(self.expect, self.abandon_after)
     }

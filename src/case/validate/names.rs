@@ -9,7 +9,6 @@ use crate::checks::CallEdge;
 pub(super) use crate::checks::{Kind, Wanted};
 use crate::history::Holder;
 
-/// The names of a case.
 #[derive(Default)]
 pub(super) struct Names<'a> {
     bound: BTreeMap<&'a str, Binding<'a>>,

@@ -45,10 +45,8 @@ pub(in crate::case) struct Walk<'a, 'f> {
     taken: u64,
 }
 
-/// The surroundings of a step.
 #[derive(Clone, Copy)]
 pub(in crate::case) struct Surroundings {
-    /// How often it is taken.
     pub(in crate::case) times: u64,
     /// Whether `item` stands for something.
     pub(in crate::case) has_item: bool,
@@ -256,7 +254,6 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-/// What names stand for.
 impl<'a> Walk<'a, '_> {
     fn resolve(&mut self, key: &'static str, name: &str, wanted: Wanted) -> Option<Kind<'a>> {
         let Self {

@@ -30,7 +30,6 @@ impl From<Code> for String {
     }
 }
 
-/// The kinds of its findings.
 pub(super) const KINDS: &[Kind] = &[Kind::StreamOpen, Kind::WrongEnd];
 
 /// The runtime ends the subscription with one of these codes, no earlier than `least` after the

@@ -6,7 +6,6 @@ use crate::checks::word::Finding::{self, Broken, Holds, Unproven};
 use crate::history::{CaseHistory, Observed};
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
-/// The kinds of its findings.
 pub(super) const KINDS: &[Kind] = &[Kind::LateHeaders, Kind::MissingHeaders];
 
 /// The headers of the response arrive within a time of the request.
@@ -40,7 +39,6 @@ pub(super) fn assess(history: &CaseHistory, observed: &Observed, bound: Duration
     }
 }
 
-/// The times to the headers of the subscriptions of the name.
 pub(super) fn times(history: &CaseHistory, name: &str, bound: Duration) -> Vec<Latency> {
     history
         .observed()

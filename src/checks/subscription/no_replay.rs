@@ -6,7 +6,6 @@ use crate::checks::word::Finding::{self, Broken, Holds};
 use crate::history::{CaseHistory, Observed};
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// The kinds of its findings.
 pub(super) const KINDS: &[Kind] = &[Kind::EventBeforeSubscription];
 
 /// No event of the case was created before the subscription was requested.

@@ -5,7 +5,6 @@ use crate::history::{CaseHistory, Observed, StreamEnd};
 use crate::oracle::difference;
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// The kinds of its findings.
 pub(super) const KINDS: &[Kind] = &[
     Kind::NothingObserved,
     Kind::SilentEnd,

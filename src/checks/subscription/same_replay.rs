@@ -6,7 +6,6 @@ use crate::history::{Body, CaseHistory, Event, EventArrival, Observed};
 use crate::oracle::CLOCKS_APART_NS;
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// The kinds of its findings.
 pub(super) const KINDS: &[Kind] = &[Kind::NothingObserved, Kind::ReplaysDiffer];
 
 /// The events from before the request are the same as on the next main stream.

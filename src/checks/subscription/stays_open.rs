@@ -5,7 +5,6 @@ use crate::checks::word::Finding::{self, Broken, Holds};
 use crate::history::{CaseHistory, Observed, StreamEnd};
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// The kinds of its findings.
 pub(super) const KINDS: &[Kind] = &[Kind::SubscriptionEnded];
 
 /// The runtime has not ended the subscription when the steps are over.

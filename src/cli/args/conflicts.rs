@@ -57,8 +57,6 @@ fn is_given(matches: &ArgMatches, argument: &Arg) -> bool {
                 .is_some_and(|(_, matches)| given(matches))
 }
 
-/// # Errors
-/// If an argument is given that the command does not use.
 pub(super) fn refuse(cli: &mut Command, matches: &ArgMatches) -> Result<(), Error> {
     let Some((name, _)) = matches.subcommand() else {
         return Ok(());

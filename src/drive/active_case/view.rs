@@ -118,10 +118,8 @@ impl CaseView {
         met.map_or(Ok(false), |met| met.map(|()| true))
     }
 
-    /// Waits until a condition of the history holds. The bound is the caller's.
-    ///
-    /// # Errors
-    /// If the run's own stream has broken, for nothing comes after that; or if the run is stopped.
+    /// Waits until a condition of the history holds. The bound is the caller's. Fails if the run's
+    /// own stream has broken, for nothing comes after that; or if the run is stopped.
     pub(in crate::drive) async fn wait_until(
         &self,
         condition: impl Fn(&CaseHistory) -> bool,

@@ -35,9 +35,6 @@ impl WaitLog {
     }
 
     /// Records that the case has waited for something, which came if nothing was seen instead.
-    ///
-    /// # Errors
-    /// If something was.
     pub(in crate::drive) fn record_unless(
         &self,
         wanted: String,

@@ -21,9 +21,6 @@ pub(super) async fn probe_checkpoint(session: &Session) -> Result<(), Unavailabl
 }
 
 /// Makes a checkpoint of a trial container; returns where it is.
-///
-/// # Errors
-/// Why the runtime makes none.
 pub(super) async fn checkpoint(
     session: &Session,
     trial: &TrialContainer<'_>,
@@ -38,7 +35,6 @@ pub(super) async fn checkpoint(
     Ok(location)
 }
 
-/// Removes the checkpoint of a trial container.
 pub(super) fn remove_checkpoint(session: &Session, trial: &TrialContainer<'_>) {
     let location = session.checkpoint_location(&trial.id);
     session.options().kernel.remove_checkpoint(&location);

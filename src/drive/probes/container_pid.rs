@@ -23,9 +23,6 @@ pub(super) async fn probe_container_pid(session: &Session) -> Result<(), Unavail
 }
 
 /// Looks at a trial container of this name while it runs.
-///
-/// # Errors
-/// Why none can be run.
 pub(super) async fn look_at_container<T>(
     session: &Session,
     name: &str,

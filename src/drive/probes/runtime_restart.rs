@@ -10,9 +10,6 @@ pub(super) async fn probe_runtime_restart(session: &Session) -> Result<(), Unava
 }
 
 /// Whether the runtime can be restarted now.
-///
-/// # Errors
-/// Why it cannot.
 pub(in crate::drive) async fn may_restart(session: &Session) -> Result<(), String> {
     let options = session.options();
     if options.asked.hooks.runtime_commands().is_none() {

@@ -17,9 +17,6 @@ pub(super) struct TrialContainer<'s> {
 
 impl<'s> TrialContainer<'s> {
     /// Runs one of this name.
-    ///
-    /// # Errors
-    /// Why none can be run.
     pub(super) async fn run(session: &'s Session, name: &str) -> Result<Self, String> {
         let pod = session.marker_pod().await;
         let pod = pod.map_err(|fault| fault.to_string())?;
@@ -28,9 +25,6 @@ impl<'s> TrialContainer<'s> {
     }
 
     /// Runs one from the checkpoint at this place in the pod of this one, under this name.
-    ///
-    /// # Errors
-    /// Why it cannot be run.
     pub(super) async fn restore(&self, name: &str, location: String) -> Result<Self, String> {
         let (sandbox, pod) = &self.pod;
         let workload = Workload::UntilTerm;
@@ -63,7 +57,6 @@ impl<'s> TrialContainer<'s> {
         Ok(trial)
     }
 
-    /// As its monitor is found.
     pub(super) fn monitored(&self) -> Monitored {
         let client = self.session.client();
         Monitored {

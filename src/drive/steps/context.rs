@@ -51,9 +51,6 @@ impl StepContext {
     }
 
     /// Sends a call of the step.
-    ///
-    /// # Errors
-    /// If it does not return as soon as the case requires.
     pub(super) async fn send(&self, request: Request) -> Result<Result<Reply, CallFault>, Abort> {
         let (client, run) = (self.client(), Some(self.case.run));
         let Some(bound) = self.scope.call_bound else {

@@ -26,10 +26,8 @@ pub(in crate::drive) struct Scope {
     pub(super) clock: CaseClock,
 }
 
-/// The times of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::drive) struct CaseClock {
-    /// When the steps began.
     pub(super) began: HostInstant,
     /// The percentage by which the time that workloads take is scaled, if it is more than 100.
     pub(super) timeout_percent: u32,
@@ -73,7 +71,6 @@ impl Scope {
         self.containers.get(name).map(|(id, _)| id)
     }
 
-    /// How a container was asked for.
     pub(super) fn container_spec(&self, name: &str) -> Option<&Arc<ContainerSpec>> {
         self.containers.get(name).map(|(_, spec)| spec)
     }

@@ -2,11 +2,11 @@
 
 use super::{Abort, Effect, StepContext};
 use crate::case::StepClockStep;
+use crate::host::SteppedClock;
 
 impl Effect for StepClockStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
-        let kernel = &ctx.session().options().kernel;
-        let stepped = kernel.step_clock(self.by_ns()).map_err(|fault| {
+        let stepped = SteppedClock::by(self.by_ns()).map_err(|fault| {
             Abort::Inconclusive(format!("the host's wall clock cannot be set: {fault}"))
         })?;
         let taken = ctx.take(&self.steps).await;

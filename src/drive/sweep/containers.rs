@@ -11,7 +11,6 @@ use crate::drive::session::owner_of;
 use crate::history::{ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId};
 use crate::{host, limits};
 
-/// All containers that the runtime lists.
 pub(super) async fn containers(
     client: &RecordingClient,
 ) -> Result<Vec<ContainerListing>, SweepError> {

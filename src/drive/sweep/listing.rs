@@ -10,9 +10,6 @@ use crate::history::{Reply, Request, SandboxId, SandboxListing, SandboxState};
 use crate::host::{self, Kernel, LogDirectory};
 
 /// The ids of all sandboxes and containers that the runtime lists.
-///
-/// # Errors
-/// If it cannot list its sandboxes.
 pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, SweepError> {
     let sandboxes = listed(client, None).await?.into_iter();
     let sandboxes = sandboxes.map(|sandbox| sandbox.id.to_string());
@@ -25,9 +22,6 @@ pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, Sw
 /// gone, images, cgroups, and log directories below `/var/log` of a root
 /// directory. Nothing is changed. A run on another
 /// runtime than that at this socket is named with its own.
-///
-/// # Errors
-/// If the runtime cannot list what it has.
 pub async fn list_leftovers(
     client: &RecordingClient,
     socket: Option<&Path>,
@@ -79,16 +73,12 @@ pub async fn list_leftovers(
 /// Sandboxes on the node that no run of this suite has made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignPods {
-    /// How many there are.
     pub all: usize,
     /// Those of them that are ready and have the labels that a kubelet gives.
     pub kubelets: BTreeSet<SandboxId>,
 }
 
 /// The sandboxes on the node that no run of this suite has made.
-///
-/// # Errors
-/// If the runtime cannot list what it has.
 pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, SweepError> {
     let listed = listed(client, None).await?;
     let is_foreign = |sandbox: &&SandboxListing| owner_of(&sandbox.labels).is_none();

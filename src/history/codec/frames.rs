@@ -40,9 +40,6 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Adds an entry; returns its size in bytes before compression.
-    ///
-    /// # Errors
-    /// If a frame is full and cannot be written.
     pub fn push(&mut self, entry: &Entry) -> io::Result<usize> {
         let before = self.pending.len();
         encode(entry, &mut self.pending);
@@ -52,9 +49,6 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Adds an entry that [`encode`] has encoded.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push).
     pub fn push_encoded(&mut self, entry: &[u8]) -> io::Result<()> {
         self.pending.extend_from_slice(entry);
         self.end_full_frame()
@@ -67,7 +61,6 @@ impl<W: Write> FrameWriter<W> {
         self.end_frame()
     }
 
-    /// What the frames are written to.
     pub fn get_ref(&self) -> &W {
         &self.out
     }
@@ -83,9 +76,6 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Writes the pending entries, if there are any, as a frame.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn end_frame(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -100,9 +90,6 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Writes the pending entries; returns the writer.
-    ///
-    /// # Errors
-    /// As [`end_frame`](Self::end_frame).
     pub fn finish(mut self) -> io::Result<W> {
         self.end_frame()?;
         Ok(self.out)

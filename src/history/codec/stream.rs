@@ -21,26 +21,17 @@ pub struct StreamDecoder<R> {
 /// Why a history cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFault {
-    /// The source cannot be read.
     #[error("read the history at byte {offset}: {fault}")]
-    Source {
-        /// Where.
-        offset: usize,
-        /// What the system said.
-        fault: io::Error,
-    },
-    /// It is another file.
+    Source { offset: usize, fault: io::Error },
     #[error(
         "this is no history: it does not begin as a history of this suite does, which \
          `--history FILE` records"
     )]
     NoHistory,
-    /// What was read is no entry.
     #[error("entry #{entry}: {fault}")]
     Damaged {
         /// Which entry it would have been, from 0.
         entry: u64,
-        /// What is wrong with it.
         #[source]
         fault: DecodeFault,
     },
@@ -48,7 +39,6 @@ pub enum ReadFault {
 
 impl<R: BufRead> StreamDecoder<R> {
     /// Reads this source, which begins with the first frame of a history.
-    #[must_use]
     pub fn new(source: R) -> Self {
         Self {
             frames: Frames::new(source),
@@ -110,7 +100,6 @@ impl<R: BufRead> Iterator for StreamDecoder<R> {
 }
 
 /// Reads a whole history file from memory, as far as it can be read.
-#[must_use]
 pub fn decode_file(bytes: &[u8]) -> Decoded {
     let mut decoded = Decoded {
         entries: Vec::new(),

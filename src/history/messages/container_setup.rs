@@ -24,7 +24,6 @@ pub(super) fn demand(flaw: Option<Flaw>) -> Vec<v1::KeyValue> {
     variable.into_iter().collect()
 }
 
-/// The flaw that an environment demands.
 pub(super) fn demanded(environment: &[v1::KeyValue]) -> Option<Flaw> {
     let variable = environment.iter().find(|variable| variable.key == DEMAND)?;
     let mut crashes = Flaw::CRASHES.into_iter();

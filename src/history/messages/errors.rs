@@ -8,7 +8,6 @@ pub enum ReplyError {
     /// It does not follow protobuf's rules.
     #[error(transparent)]
     Undecodable(#[from] DecodeError),
-    /// It has no status.
     #[error("the runtime answered {0} with OK and without a status")]
     NoStatus(&'static str),
     /// It has more items than the suite reads.
@@ -22,7 +21,6 @@ pub enum ReplyError {
     /// It has many items without the requested labels.
     #[error("the answer lists {0} that do not have the labels that were asked for")]
     Unasked(usize),
-    /// The suite reads no such message.
     #[error("no such response")]
     UnknownResponse,
 }
@@ -36,7 +34,6 @@ pub enum RequestError {
     /// A field is absent that the suite always sets.
     #[error("the request lacks `{0}`")]
     Lacks(&'static str),
-    /// The suite makes no such call.
     #[error("no such method")]
     UnknownMethod,
 }

@@ -66,7 +66,6 @@ pub(super) fn decode_create(
     Ok((request, Signal(extra.stop_signal)))
 }
 
-/// The status of a container with this stop signal.
 pub(super) fn encode_status(status: &v1::ContainerStatus, Signal(stop_signal): Signal) -> Vec<u8> {
     let mut bytes = status.encode_to_vec();
     bytes.extend(StatusExtra { stop_signal }.encode_to_vec());

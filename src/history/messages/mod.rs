@@ -40,7 +40,6 @@ const IMAGE_METHODS: [&str; 5] = [
 ];
 
 /// Whether a request goes to the image service.
-#[must_use]
 pub fn is_of_images(request: &Request) -> bool {
     IMAGE_METHODS.contains(&request.method())
 }

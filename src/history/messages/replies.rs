@@ -16,10 +16,7 @@ const BATCH: usize = 2;
 
 /// What a runtime has answered, in the CRI's message of this name, as [`Request::response`] gives
 /// it. Of a streamed list, the messages one after another: they have the fields of the list itself,
-/// and so are its parts.
-///
-/// # Errors
-/// If the message is not of that name, or would use up our memory.
+/// and so are its parts. Fails if the message is not of that name, or would use up our memory.
 pub fn decode_reply(response: &str, bytes: &[u8]) -> Result<Reply, ReplyError> {
     Ok(match response {
         "VersionResponse" => {
@@ -70,9 +67,6 @@ pub fn decode_reply(response: &str, bytes: &[u8]) -> Result<Reply, ReplyError> {
 
 /// Refuses a list that shows more than a few items without the labels that were asked for: they
 /// would use up our memory.
-///
-/// # Errors
-/// If it does.
 pub fn check_asked(request: &Request, reply: &Reply) -> Result<(), ReplyError> {
     let asked = match request {
         Request::ListSandboxes(labels) | Request::ListContainers { labels, .. } => labels,
@@ -100,7 +94,6 @@ fn unasked<'a>(listed: impl Iterator<Item = &'a Labels>, asked: &Labels) -> usiz
 }
 
 /// The CRI's message of a reply.
-#[must_use]
 pub fn encode_reply(reply: Reply) -> Vec<u8> {
     match reply {
         Reply::Done => Vec::new(),
@@ -164,7 +157,6 @@ pub fn encode_reply(reply: Reply) -> Vec<u8> {
 }
 
 /// The replies to a streamed list, one after another; none if it is no list.
-#[must_use]
 pub fn batches(reply: Reply) -> Option<Vec<Reply>> {
     Some(match reply {
         Reply::Sandboxes(listed) => {

@@ -13,7 +13,6 @@ use crate::history::{
 };
 
 /// The CRI's message of a request.
-#[must_use]
 pub fn encode_request(request: &Request) -> Vec<u8> {
     match request {
         Request::Version => v1::VersionRequest {
@@ -123,9 +122,6 @@ fn encode_for_container(request: &Request) -> Vec<u8> {
 }
 
 /// The request of the CRI's method of this name.
-///
-/// # Errors
-/// If the suite does not use the method, or the message is not one of its requests.
 pub fn decode_request(method: &str, bytes: &[u8]) -> Result<Request, RequestError> {
     Ok(match method {
         "Version" => Request::Version,

@@ -11,9 +11,6 @@ use crate::history::{
 };
 
 /// Decodes an event.
-///
-/// # Errors
-/// If the bytes do not follow protobuf's rules.
 pub fn decode_event(bytes: &[u8]) -> Result<Event, DecodeError> {
     let message = v1::ContainerEventResponse::decode(bytes)?;
     let sandbox = message.pod_sandbox_status.map(decode_sandbox);
@@ -32,8 +29,6 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, DecodeError> {
     })
 }
 
-/// Encodes an event.
-#[must_use]
 pub fn encode_event(event: Event) -> Vec<u8> {
     let sandbox = event.sandbox.map(Shared::into_inner);
     v1::ContainerEventResponse {

@@ -96,7 +96,6 @@ impl Freezer {
         Ok(state.lines().any(|line| line == frozen))
     }
 
-    /// Its path.
     pub(in crate::host) fn path(&self) -> &Path {
         &self.cgroup
     }

@@ -29,7 +29,6 @@ type Map = serde_json::Map<String, Value>;
 /// A setting, and where it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting<T> {
-    /// Its value.
     pub value: T,
     /// The path of a file, or a flag.
     pub origin: String,
@@ -38,24 +37,18 @@ pub struct Setting<T> {
 /// A configuration file of a kubelet that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnusableFile {
-    /// Its path.
     pub path: PathBuf,
     /// Whether it was read, but a kubelet would refuse it.
     pub is_invalid: bool,
-    /// Why not.
     pub reason: String,
 }
 
 /// The settings of a kubelet that matter for events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KubeletSettings {
-    /// Its feature gates.
     pub feature_gates: BTreeMap<String, Setting<bool>>,
-    /// The runtime's endpoint.
     pub endpoint: Option<Setting<String>>,
-    /// The cgroup driver.
     pub cgroup_driver: Option<Setting<String>>,
-    /// The files that were read.
     pub files: Vec<PathBuf>,
     /// The files that cannot be used.
     pub unusable: Vec<UnusableFile>,
@@ -142,9 +135,6 @@ impl KubeletSettings {
     }
 
     /// Merges a file over those before it, see RFC 7396: null takes away what they have set.
-    ///
-    /// # Errors
-    /// If a setting is of the wrong type.
     fn merge(&mut self, config: &Map, text: &str, path: &Path) -> Result<(), String> {
         let origin = path.display().to_string();
         match config.get("featureGates") {
@@ -218,9 +208,6 @@ impl KubeletSettings {
 
 /// A configuration file or a drop-in: the first document of it, in which the last of equal keys
 /// counts.
-///
-/// # Errors
-/// If a kubelet would refuse it: one that is empty or does not say what it is, too.
 fn parse(text: &str) -> Result<Map, String> {
     let mut documents = yaml::parser(text).map_err(|fault| fault.to_string())?;
     let first = documents.next().map(Value::deserialize).transpose();
@@ -239,9 +226,6 @@ fn parse(text: &str) -> Result<Map, String> {
 }
 
 /// The value of a gate, as a kubelet reads YAML 1.1, for which a bare `yes` or `on` is a boolean.
-///
-/// # Errors
-/// If it is something else.
 fn boolean(gate: &str, value: &Value, text: &str) -> Result<bool, String> {
     const TRUE: [&str; 8] = ["y", "Y", "yes", "Yes", "YES", "on", "On", "ON"];
     const FALSE: [&str; 8] = ["n", "N", "no", "No", "NO", "off", "Off", "OFF"];

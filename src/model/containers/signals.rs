@@ -97,7 +97,6 @@ impl Machine {
     }
 
     /// Whether a container's process exists, whatever the runtime reports.
-    #[must_use]
     pub fn runs(&self, id: &ContainerId) -> bool {
         match self.containers.get(id) {
             Some(container) => container.process.is_some() || container.process_left,

@@ -187,7 +187,6 @@ fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
 
 /// The first event that is due by a relist or a call and has not arrived, as a phrase: `STOPPED of
 /// c`.
-#[must_use]
 pub fn unannounced(index: &Index<'_>) -> Option<String> {
     let history = index.history;
     history.subjects().iter().find_map(|subject| {

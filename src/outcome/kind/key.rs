@@ -6,9 +6,6 @@ use super::Kind;
 
 impl Kind {
     /// The kind of a key.
-    ///
-    /// # Errors
-    /// If there is none: which is meant, perhaps.
     pub fn from_key(key: &str) -> Result<Self, String> {
         let known = Self::ALL.iter().copied();
         known.clone().find(|kind| kind.key() == key).ok_or_else(|| {

@@ -19,13 +19,11 @@ const VALUE: usize = 40;
 /// Values of some series in some rows.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// The heading.
     pub title: &'static str,
     /// What it shows, and how to read it.
     pub caption: &'static str,
     /// How values are drawn.
     pub scale: Scale,
-    /// The names of the series.
     pub series: Vec<&'static str>,
     /// The rows, from the top.
     pub rows: Vec<ChartRow>,
@@ -43,7 +41,6 @@ pub enum Scale {
 /// The values of each series in one row.
 #[derive(Clone, Debug)]
 pub struct ChartRow {
-    /// What they are of.
     pub name: String,
     /// A value of each series that was measured; none is negative.
     pub values: Vec<Option<f64>>,

@@ -29,14 +29,10 @@ pub(super) struct Diagram {
     calls: Vec<CallBar>,
 }
 
-/// A row.
 #[derive(Debug)]
 enum Row {
-    /// An entry of the history.
     Entry(Mark),
-    /// An event that did not come.
     Missing { lane: Lane, label: String },
-    /// Entries that are not shown.
     Skipped(usize),
 }
 

@@ -12,7 +12,6 @@ const TEXT: usize = 400;
 /// What a page of figures shows.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// The heading.
     pub title: String,
     /// What was measured where: a name and a value each.
     pub facts: Vec<(&'static str, String)>,
@@ -22,14 +21,12 @@ pub struct Figures {
     pub notes: Vec<String>,
     /// What went wrong.
     pub faults: Vec<String>,
-    /// The suite's version.
     pub suite: String,
 }
 
 /// Figures that belong together.
 #[derive(Clone, Debug, Default)]
 pub struct FiguresSection {
-    /// The heading.
     pub title: &'static str,
     /// What is read from them at a glance.
     pub charts: Vec<Chart>,
@@ -39,8 +36,6 @@ pub struct FiguresSection {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The page.
-#[must_use]
 pub fn figures(figures: &Figures) -> String {
     let title = cut(&figures.title, TEXT);
     let body = html! {

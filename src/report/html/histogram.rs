@@ -12,7 +12,6 @@ use super::super::document::WorstLatency;
 use super::super::printable::cut;
 use crate::outcome::{RunReport, Spread, Worst};
 
-/// Bins of a histogram.
 const BINS: usize = 24;
 const WIDTH: usize = 26;
 const HEIGHT: usize = 60;
@@ -23,7 +22,6 @@ struct Bin {
     count: usize,
 }
 
-/// The latencies of a run.
 pub(super) fn latencies(report: &RunReport) -> Markup {
     html! {
         p {

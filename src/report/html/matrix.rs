@@ -23,7 +23,6 @@ const LINES: usize = 45;
 const EVIDENCE: usize = 700_000;
 
 /// Reports side by side, with the evidence of all that did not simply pass.
-#[must_use]
 pub fn matrix(reports: &[NamedReport]) -> String {
     let (matrix, first) = Matrix::grouped(reports);
     let noun = if reports.len() == 1 { "run" } else { "runs" };
@@ -47,7 +46,6 @@ pub fn matrix(reports: &[NamedReport]) -> String {
     shell::document(&title, &body)
 }
 
-/// The worst verdict in a row.
 fn worst(row: &super::super::matrix::Row) -> Option<Verdict> {
     let verdicts = row.cells.iter().flatten().map(|cell| cell.verdict);
     verdicts.max_by_key(|verdict| rank(*verdict))

@@ -14,7 +14,6 @@ use crate::outcome::{Profile, RunReport};
 /// Bytes of all failures; those that do not fit stand in the table alone.
 const FAILURES: usize = 700_000;
 
-/// Cases and invariants on a page.
 const CASES: usize = 600;
 
 /// Characters kept of a remark, and remarks of a kind.
@@ -23,7 +22,6 @@ const REMARKS: usize = 50;
 
 /// A run: its verdicts, its cases, its failures with what proves them, its latencies, and which of
 /// these requirements it covers.
-#[must_use]
 pub fn page(report: &RunReport, requirements: &[Requirement]) -> String {
     let mut tested = cases::tested(report);
     let left_out = tested.len().saturating_sub(CASES);

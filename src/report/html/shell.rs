@@ -5,10 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
-/// The style of all pages.
 pub(super) const STYLE: &str = include_str!("style.css");
 
-/// The script of all pages.
 pub(super) const SCRIPT: &str = include_str!("script.js");
 
 /// A whole page.

@@ -72,7 +72,6 @@ fn failing(count: usize) -> RunReport {
     }
 }
 
-/// Pages of each kind.
 fn pages() -> Vec<String> {
     let (plain, hostile) = (fixture(), hostile());
     let passed = RunReport {

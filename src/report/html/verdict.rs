@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use crate::outcome::{Conformance, Level, Verdict};
 
-/// The badge of a verdict.
 pub(super) fn badge(verdict: Verdict) -> Markup {
     html! { span .badge .(class(verdict)) { (sign(verdict)) " " (verdict) } }
 }

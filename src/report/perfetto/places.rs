@@ -97,7 +97,6 @@ impl<'a> Places<'a> {
         self.made.get(&call).copied()
     }
 
-    /// The sandbox of a container.
     pub(super) fn sandbox_of(&self, id: &str) -> Option<&'a str> {
         self.containers.get(id).map(|(sandbox, _)| *sandbox)
     }

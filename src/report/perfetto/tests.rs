@@ -107,7 +107,6 @@ fn check(bytes: &[u8]) -> Read {
     read
 }
 
-/// The events as lines of text.
 fn lines(read: &Read) -> String {
     let mut text = String::new();
     let first = read.events.first().map_or(0, |(at, _)| *at);

@@ -156,7 +156,6 @@ impl super::Renderer for Lines {
     }
 }
 
-/// The word for an outcome.
 fn word(outcome: &Outcome) -> &'static str {
     let mut advice = outcome.advice.iter();
     match outcome.verdict {
@@ -206,7 +205,6 @@ mod tests {
     use super::*;
     use crate::report::fixture::{fixture, outcome};
 
-    /// Columns of the terminal.
     const TERMINAL: usize = 84;
 
     fn printed(outcomes: &[Outcome], is_terse: bool) -> String {

@@ -352,7 +352,6 @@ fn defective(name: &str, cases: Vec<Case>) -> RunReport {
     rehearse(rehearsal, cases).expect("a report")
 }
 
-/// Does nothing.
 struct Nothing;
 
 impl Before for Nothing {

@@ -40,7 +40,6 @@ impl Verdicts {
 
     /// Whether a pod of a watch has changed lately, so that its relists matter although they show
     /// nothing new.
-    #[must_use]
     pub fn is_following_pods(&self) -> bool {
         let watched = self.watched.as_ref();
         watched.is_some_and(|watched| watched.pods.is_following())

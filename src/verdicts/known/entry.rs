@@ -9,7 +9,6 @@ use super::when::When;
 use crate::history::HostInstant;
 use crate::outcome::Seen;
 
-/// One known failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -22,7 +21,6 @@ pub struct KnownFailure {
     /// On which runtimes it does; on all, if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<When>,
-    /// Why it does.
     pub reason: String,
     /// Where more is said of it: an issue, or the runtime's source.
     pub link: String,
@@ -72,7 +70,6 @@ pub struct KnownFault {
     /// The ids of the cases in which it does; any, if this is absent.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub cases: Option<Texts>,
-    /// Why it fails.
     pub reason: String,
     /// Where more is said of it.
     pub link: String,
@@ -83,14 +80,12 @@ pub struct KnownFault {
 
 impl KnownFailure {
     /// Whether it has expired at a moment.
-    #[must_use]
     pub fn is_over(&self, at: HostInstant) -> bool {
         self.expires.as_ref().is_some_and(|day| day.is_over(at))
     }
 
     /// Whether it is of a failure of this kind. What broke when its case had been judged can be of
     /// any case.
-    #[must_use]
     pub fn covers(&self, seen: &Seen) -> bool {
         let finding = self.finding.as_ref();
         finding.is_none_or(|finding| finding.fit(&seen.signature))
@@ -98,19 +93,16 @@ impl KnownFailure {
     }
 
     /// Whether it is of an invariant that a case's history breaks.
-    #[must_use]
     pub fn is_of(&self, case: &str) -> bool {
         self.cases.as_ref().is_none_or(|cases| cases.fit(case))
     }
 
     /// Whether its case may pass as well.
-    #[must_use]
     pub fn is_race(&self) -> bool {
         self.sometimes || self.rate.is_some() || self.at_most.is_some()
     }
 
     /// Why it fails and where more is said of it, as a phrase.
-    #[must_use]
     pub fn explanation(&self) -> String {
         let rate = self.rate.map(|rate| format!(", seen in {rate}"));
         let fixed = self.fixed_in.as_ref();
@@ -152,7 +144,6 @@ fn refuse_sentence<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
 
 impl KnownFault {
     /// Whether it is why a case could not be decided.
-    #[must_use]
     pub fn explains(&self, case: &str, reason: &str) -> bool {
         let of_case = self.cases.as_ref().is_none_or(|cases| cases.fit(case));
         of_case && has_in_order(reason, &self.message)

@@ -12,9 +12,6 @@ const SHORTEST_MESSAGE: usize = 12;
 
 impl Known {
     /// Reads the text of an expectation file.
-    ///
-    /// # Errors
-    /// If it is malformed: where, and how.
     pub fn parse(file: &ExpectationFile) -> Result<Self, String> {
         let known: Self = yaml::read(&file.text).map_err(|fault| fault.to_string())?;
         match known.fault() {
@@ -28,7 +25,6 @@ impl Known {
 
     /// What is wrong with a `finding` of a kind that its case or invariant cannot have, if there is
     /// such a one; `kinds` has the kinds by the ids.
-    #[must_use]
     pub fn impossible_finding(&self, kinds: &BTreeMap<&str, BTreeSet<Kind>>) -> Option<String> {
         self.known.iter().enumerate().find_map(|(place, entry)| {
             let possible = kinds.get(&*entry.case)?;

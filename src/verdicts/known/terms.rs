@@ -38,7 +38,6 @@ pub struct Rate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Bound {
-    /// In so many containers,
     pub found: u32,
     /// of so many, which are more.
     pub of: u32,
@@ -54,7 +53,6 @@ const BY_CHANCE: f64 = 1e-4;
 
 impl Day {
     /// Whether a moment lies behind it.
-    #[must_use]
     pub fn is_over(&self, at: HostInstant) -> bool {
         at.realtime_ns >= self.began_ns.saturating_add(DAY_NS)
     }
@@ -62,7 +60,6 @@ impl Day {
 
 impl Rate {
     /// A rate; none unless it was seen in some of the runs, and not in all.
-    #[must_use]
     pub fn of(seen: u32, runs: u32) -> Option<Self> {
         let is_race = 0 < seen && seen < runs && runs <= MOST_RUNS;
         is_race.then_some(Self { seen, runs })
@@ -71,7 +68,6 @@ impl Rate {
 
 impl Bound {
     /// Whether so many findings in so many containers are more than chance explains.
-    #[must_use]
     pub fn is_broken_by(self, findings: usize, containers: usize) -> bool {
         let rate = f64::from(self.found) / f64::from(self.of);
         findings >= FEWEST_FINDINGS && at_least(findings, containers, rate) < BY_CHANCE

@@ -22,19 +22,16 @@ pub struct Texts(Vec<String>);
 
 impl Texts {
     /// These texts; none if there are none.
-    #[must_use]
     pub fn new(texts: impl IntoIterator<Item = String>) -> Option<Self> {
         let texts: Vec<String> = texts.into_iter().collect();
         (!texts.is_empty()).then_some(Self(texts))
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
     /// Whether one of them fits a text.
-    #[must_use]
     pub fn fit(&self, text: &str) -> bool {
         self.iter().any(|pattern| fits(pattern, text))
     }
@@ -51,19 +48,16 @@ pub struct Signatures(Vec<Signature>);
 
 impl Signatures {
     /// These findings; none if there are none.
-    #[must_use]
     pub fn new(signatures: impl IntoIterator<Item = Signature>) -> Option<Self> {
         let signatures: Vec<Signature> = signatures.into_iter().collect();
         (!signatures.is_empty()).then_some(Self(signatures))
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Signature> {
         self.0.iter()
     }
 
     /// Whether one of them is of a finding.
-    #[must_use]
     pub fn fit(&self, found: &Signature) -> bool {
         self.iter().any(|pattern| pattern.matches(found, fits))
     }

@@ -40,7 +40,6 @@ impl Version {
 
 impl Versions {
     /// Whether this version, such as `v2.1.9`, belongs to it; none if the text is no version.
-    #[must_use]
     pub fn include(&self, version: &str) -> Option<bool> {
         Some(self.hold(&Version::parse(version)?))
     }

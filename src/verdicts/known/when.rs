@@ -24,7 +24,6 @@ const CGROUP_DRIVERS: [&str; 2] = ["cgroupfs", "systemd"];
     expecting = "conditions: `version`, `handler`, `cgroup-driver`, `cgroup`"
 )]
 pub struct When {
-    /// The runtime's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Versions>,
     /// The OCI runtime: the name of its program or, where that is not known, of its handler.
@@ -43,9 +42,7 @@ pub struct When {
 pub struct RuntimeFacts {
     /// What it calls itself.
     pub name: String,
-    /// Its version, as it says.
     pub version: String,
-    /// The OCI runtime.
     pub handler: Option<String>,
     /// What manages cgroups.
     pub cgroup_driver: Option<String>,
@@ -55,7 +52,6 @@ pub struct RuntimeFacts {
 
 impl RuntimeFacts {
     /// What a history says of its run.
-    #[must_use]
     pub fn of(info: &RunInfo) -> Self {
         let oci = info.oci.as_ref();
         let handler = oci.map(|oci| oci.name.as_ref().unwrap_or(&oci.handler));
@@ -73,7 +69,6 @@ impl RuntimeFacts {
 
 impl When {
     /// Whether all of it holds.
-    #[must_use]
     pub fn holds(&self, facts: &RuntimeFacts) -> bool {
         let version = Version::parse(&facts.version);
         let of_version = self.version.as_ref().is_none_or(|versions| {

@@ -129,17 +129,14 @@ impl FailedRelist {
 }
 
 impl Relist {
-    /// The place where it began.
     pub(super) fn began(&self) -> Seq {
         self.sandboxes[0].seq
     }
 
-    /// When it ended.
     pub(super) fn ended_at(&self) -> HostInstant {
         self.containers[1].at
     }
 
-    /// When it began.
     pub(super) fn began_at(&self) -> HostInstant {
         self.sandboxes[0].at
     }

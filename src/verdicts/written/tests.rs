@@ -8,8 +8,9 @@ use super::{HEAD, expectations};
 use crate::history::{EventKind, ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
 use crate::outcome::{Fact, Kind, Level, Mismatch, Outcome, RunReport, Seen, Verdict, Violation};
+use crate::verdicts::known::Decided;
 use crate::verdicts::plan::blank_invariant;
-use crate::verdicts::{Decided, JudgedRun, Known, RuntimeFacts, Verdicts};
+use crate::verdicts::{JudgedRun, Known, RuntimeFacts, Verdicts};
 
 /// 2026-11-20, 16:52 UTC.
 const BEGAN: HostInstant = HostInstant {

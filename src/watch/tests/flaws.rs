@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::history::{CallFault, ContainerMetadata, ContainerState, Reply, Request, StatusCode};
-use crate::model::{Answer, Behaviour, ReplyHook};
+use crate::model::{Answer, Behaviour};
 
 /// What goes wrong.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ pub(super) enum Flaw {
 
 impl Flaw {
     pub(super) fn behaviour(self) -> Behaviour {
-        let hook: Option<ReplyHook> = match self {
+        let hook: Option<fn(&Request, Answer) -> Answer> = match self {
             Self::None => None,
             Self::ListsFail => Some(lists_fail),
             Self::ListsTake6s => Some(lists_take_6s),

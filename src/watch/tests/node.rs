@@ -253,7 +253,6 @@ impl Node {
         self.record(arrived, body);
     }
 
-    /// Relists all pods.
     pub(super) fn relist(&mut self, ms: u64) {
         self.relist_at(ms, None);
     }

@@ -101,7 +101,6 @@ impl Node {
         }
     }
 
-    /// The newest container of a pod.
     fn newest(&self, name: &str) -> &str {
         self.pods[name].containers.last().unwrap().as_str()
     }

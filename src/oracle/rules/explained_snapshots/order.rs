@@ -20,7 +20,6 @@ pub(super) struct Order {
     until: Vec<i64>,
     /// For each point those that are not before it, and by how much they are later at least.
     later: Vec<Vec<(usize, i64)>>,
-    /// The reverse.
     earlier: Vec<Vec<(usize, i64)>>,
     /// The bounds that were narrowed since all of them last agreed with the order.
     changed: VecDeque<(usize, Bound)>,
@@ -128,9 +127,6 @@ impl Order {
     }
 
     /// Narrows the bounds until they agree with the order.
-    ///
-    /// # Errors
-    /// If they cannot.
     pub(super) fn settle(&mut self) -> Result<(), Impossible> {
         // A point that is narrowed more often follows from itself.
         let most = 2 * self.from.len() + 2;

@@ -91,7 +91,6 @@ fn pod_uid(labels: &Labels) -> Option<&str> {
 }
 
 impl PlegRelist<'_> {
-    /// When it began.
     pub(super) fn at(&self) -> Moment {
         Moment::from_ns(self.began.at.realtime_ns)
     }

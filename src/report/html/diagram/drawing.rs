@@ -9,9 +9,7 @@ use super::lane::Lane;
 use super::{Arrow, CallBar, Diagram, Mark, Row};
 use crate::report::printable::cut;
 
-/// The column of times and places.
 const TIME: usize = 112;
-/// The heading.
 const HEAD: usize = 30;
 const ROW: usize = 34;
 const GAP: usize = 22;

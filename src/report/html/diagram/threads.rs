@@ -57,7 +57,6 @@ impl<'a> Threads<'a> {
         self.entries
     }
 
-    /// The lane of an entry.
     pub(super) fn lane(&self, at: usize) -> Lane {
         match &self.entries[at].body {
             Body::CallBegan { .. } | Body::CallEnded { .. } => match self.call(at) {
