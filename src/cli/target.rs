@@ -1,6 +1,8 @@
 //! Determines the runtime under test: by the option, the environment, the configuration file, or
 //! the first of the usual sockets that exists.
 
+use std::time::Duration;
+
 use crate::cri::Endpoint;
 use crate::history::HostInstant;
 use crate::limits::{self, TimeoutScale};
@@ -57,18 +59,7 @@ pub(super) fn resolve(
         .or(config.timeout())
         .unwrap_or(timeout_scale.scaled(limits::CALL_DEADLINE));
     if given(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
-        if !args.inject.is_empty() {
-            let fault = "--inject needs a real runtime: the model takes --defect NAME";
-            return Err(usage(fault.to_owned()));
-        }
-        // The model has its own image service; the configured one belongs to another runtime.
-        let behaviour = Box::new(behaviour(args));
-        let model = Target::Model {
-            seed: 0,
-            behaviour,
-            deadline,
-        };
-        return Ok((model, None));
+        return Ok((model(args, deadline)?, None));
     }
     if let Some(defect) = args.defect.first() {
         return Err(usage(format!(
@@ -109,6 +100,19 @@ pub(super) fn resolve(
         Target::Relayed { endpoints, defects }
     };
     Ok((target, note))
+}
+
+/// The model has its own image service; the configured one belongs to another runtime.
+fn model(args: &ConnectionArgs, deadline: Duration) -> Result<Target, Fault> {
+    if !args.inject.is_empty() {
+        let fault = "error: --inject needs a real runtime: the model takes --defect NAME";
+        return Err(Fault::new(Exit::Usage, fault.to_owned()));
+    }
+    Ok(Target::Model {
+        seed: 0,
+        behaviour: Box::new(behaviour(args)),
+        deadline,
+    })
 }
 
 /// The model's behaviour with the given defects.
