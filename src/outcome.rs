@@ -247,6 +247,17 @@ pub struct WatchTotals {
     pub held_up: Duration,
 }
 
+impl WatchTotals {
+    /// Why nothing was judged, if so.
+    pub fn nothing(&self) -> Option<&'static str> {
+        match (self.judged, self.containers) {
+            (0, _) => Some("no pod has changed"),
+            (_, 0) => Some("no container was judged"),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct RunReport {
     pub info: RunInfo,

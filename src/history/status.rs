@@ -108,6 +108,13 @@ impl Event {
             .find(|status| status.id == self.container)
     }
 
+    /// Whether its snapshot has the status of what it is about.
+    pub fn shows_its_subject(&self) -> bool {
+        let sandbox = self.sandbox.as_ref();
+        let is_sandbox = sandbox.is_some_and(|own| own.id.as_str() == self.container.as_str());
+        is_sandbox || self.own_status().is_some()
+    }
+
     /// The pod's UID, if the event has it.
     pub fn pod_uid(&self) -> Option<&PodUid> {
         self.sandbox

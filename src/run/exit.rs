@@ -45,9 +45,9 @@ impl Exit {
         } else if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
             Self::NonConformant
         } else if let Some(watch) = &report.watch {
-            match watch.judged {
-                0 => Self::NothingRan,
-                _ => Self::Conformant,
+            match watch.nothing() {
+                Some(_) => Self::NothingRan,
+                None => Self::Conformant,
             }
         } else if cases.all(|case| case.verdict == Verdict::Skip) {
             Self::NothingRan

@@ -362,7 +362,7 @@ impl Verdicts {
         });
         let nothing = match &self.watched {
             None => (!ran).then_some("no case ran to its end"),
-            Some(watched) => (watched.totals.judged == 0).then_some("no pod has changed"),
+            Some(watched) => watched.totals.nothing(),
         };
         if let Some(reason) = nothing
             && outcome.verdict == Verdict::Pass

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::findings::{Found, Place, Sort, find};
 use super::known::{Known, WATCH};
 use super::relist_troubles::RelistTroubles;
-use super::watched_pods::WatchedPods;
+use super::watched_pods::{Loss, WatchedPods};
 use crate::history::{
-    Body, CaseHistory, Entry, HostInstant, Reply, Request, StatusCode, SubjectKind,
+    Body, CaseHistory, Entry, HostInstant, Reply, Request, StatusCode, StreamEnd, SubjectKind,
 };
 use crate::oracle::{Index, span};
 use crate::outcome::{Latency, Limit, Profile, Spread, Violation, WatchTotals, Worst};
@@ -81,7 +81,11 @@ impl Watched {
                 result: Ok(Reply::Containers(_)),
                 ..
             } => self.totals.relists += 1,
-            Body::SubscriptionEnded { .. } => {
+            Body::SubscriptionEnded { end, .. } => {
+                // A watch cancels its stream only if the queue of entries has overflowed.
+                if *end == StreamEnd::Cancelled {
+                    self.pods.untracked.add(Loss::Overrun, entry.at);
+                }
                 self.totals.outages += u64::from(self.lost.is_none());
                 self.lost.get_or_insert(entry.at);
             }
@@ -164,6 +168,7 @@ impl Watched {
         self.interruption(duration)
             .into_iter()
             .chain(relists)
+            .chain(self.pods.untracked.faults(ended))
             .collect()
     }
 

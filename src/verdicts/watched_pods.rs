@@ -17,8 +17,10 @@ use crate::history::{
 use crate::limits;
 
 mod relist;
+mod untracked;
 
 use relist::{FailedRelist, PodListing, Relist, Relists, Step};
+pub(super) use untracked::{Loss, Untracked};
 
 #[derive(Debug)]
 pub(super) struct WatchedPods {
@@ -38,6 +40,7 @@ pub(super) struct WatchedPods {
     followed: BTreeMap<PodUid, Followed>,
     /// Events whose pod is not known yet.
     unclaimed: VecDeque<Arc<Entry>>,
+    pub(super) untracked: Untracked,
 }
 
 /// A pod in a relist.
@@ -87,6 +90,7 @@ impl WatchedPods {
             on_demand: Vec::new(),
             followed: BTreeMap::new(),
             unclaimed: VecDeque::new(),
+            untracked: Untracked::default(),
         }
     }
 
@@ -163,17 +167,32 @@ impl WatchedPods {
 
     fn arrived(&mut self, event: &Event, entry: &Arc<Entry>) {
         let known = self.owners.get(&event.container);
+        if event.shows_its_subject() {
+            self.untracked.shown(&event.container);
+        } else if known.is_none() && self.is_relisted() {
+            self.untracked.unlisted(&event.container, entry.at);
+        }
         let Some(pod) = known.or(event.pod_uid()).cloned() else {
             if self.unclaimed.len() == limits::UNASKED {
                 self.unclaimed.pop_front();
+                self.untracked.add(Loss::Unclaimed, entry.at);
             }
             self.unclaimed.push_back(entry.clone());
             return;
         };
         if self.owners.len() < limits::WATCHED {
             self.owners.insert(event.container.clone(), pod.clone());
+        } else if known.is_none() {
+            self.untracked.add(Loss::Containers, entry.at);
         }
         self.changed(&pod, entry);
+    }
+
+    /// Whether a relist has shown all pods since the stream was opened. Until then events may be
+    /// about objects that were removed before.
+    fn is_relisted(&self) -> bool {
+        let opened = self.stream.first().zip(self.last.as_ref());
+        opened.is_some_and(|(opened, last)| opened.seq < last.began())
     }
 
     /// Follows a pod that an entry shows changed.
@@ -212,7 +231,13 @@ impl WatchedPods {
     fn call_ended(&mut self, call: CallId, result: Result<&Reply, &CallFault>, entry: &Arc<Entry>) {
         if let Some(pod) = self.asked.remove(&call) {
             match result {
-                Ok(Reply::Sandboxes(_) | Reply::Containers(_)) => {
+                Ok(Reply::Containers(listed)) => {
+                    for container in listed {
+                        self.untracked.shown(&container.id);
+                    }
+                    self.listed_on_demand(&pod, entry);
+                }
+                Ok(Reply::Sandboxes(_)) => {
                     self.listed_on_demand(&pod, entry);
                 }
                 Ok(_) | Err(_) => self.inspected(&pod, entry),
@@ -289,6 +314,8 @@ impl WatchedPods {
             }
         }
         self.claim(&owners);
+        self.untracked
+            .relisted(&owners, relist.began_at(), self.within);
         for (pod, followed) in &mut self.followed {
             for entry in relist.of_pod(pod) {
                 followed.history.push_earlier(&entry);
@@ -332,7 +359,11 @@ impl WatchedPods {
     /// Begins the history of a pod that is not followed, with what is known of it. There is no room
     /// for the pods of a runtime that invents them without end.
     fn follow(&mut self, pod: &PodUid, at: HostInstant) {
-        if self.followed.contains_key(pod) || self.followed.len() >= limits::FOLLOWED_PODS {
+        if self.followed.contains_key(pod) {
+            return;
+        }
+        if self.followed.len() >= limits::FOLLOWED_PODS {
+            self.untracked.add(Loss::Pods, at);
             return;
         }
         let mut known = self.stream.clone();

@@ -110,9 +110,11 @@ impl Ending {
 
 /// The verdict in at most 80 characters, as Node Problem Detector reads of a plugin's output.
 fn headline(exit: Exit, report: &RunReport) -> String {
+    let totals = report.watch.clone().unwrap_or_default();
+    let nothing = totals.nothing().unwrap_or_default();
     let WatchTotals {
         events, containers, ..
-    } = report.watch.clone().unwrap_or_default();
+    } = totals;
     let found = |rule: &str| {
         let outcomes = report.outcomes.iter();
         let of_rule = outcomes.filter(|outcome| *outcome.id == *rule);
@@ -131,7 +133,7 @@ fn headline(exit: Exit, report: &RunReport) -> String {
         Exit::Conformant => {
             format!("accepted ({judged}): {events} events, {known} known, {broken} others broken")
         }
-        Exit::NothingRan => format!("no pod changed: {events} events"),
+        Exit::NothingRan => format!("{nothing}: {events} events"),
         Exit::NonConformant | Exit::Undecided | Exit::Usage => {
             let verdict = match exit {
                 Exit::NonConformant => "non-conformant",

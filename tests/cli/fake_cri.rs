@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use cri_event_conformance::testing::drive::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, run_labels};
 use cri_event_conformance::testing::history::RunId;
+use cri_event_conformance::testing::host::now;
 use cri_event_conformance::testing::workload;
 use k8s_cri::v1::image_service_server::{ImageService, ImageServiceServer};
 use k8s_cri::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
@@ -48,6 +49,8 @@ pub(crate) enum Flaw {
     Crowded,
     /// Events come without end, each of another container.
     Flood,
+    /// Four events come of a container and a pod that are in no list.
+    Unlisted,
     /// No container can be started.
     NoStarts,
 }
@@ -226,7 +229,7 @@ impl State {
     fn refuses(&self, method: &str) -> Option<Status> {
         match self.flaw {
             Flaw::Evil(evil) if evil == method => Some(Status::unknown(EVIL)),
-            Flaw::Evil(_) | Flaw::Crowded | Flaw::Flood | Flaw::NoStarts => None,
+            Flaw::Evil(_) | Flaw::Crowded | Flaw::Flood | Flaw::Unlisted | Flaw::NoStarts => None,
             _ => (method == "list_containers").then(|| Status::unimplemented(method)),
         }
     }
@@ -355,6 +358,20 @@ impl State {
         Box::pin(tokio_stream::iter((1..).map(event)))
     }
 
+    /// Four events of a container without a status.
+    fn unlisted(&self) -> Events {
+        let event = |kind| {
+            Ok(ContainerEventResponse {
+                container_event_type: kind,
+                created_at: now().realtime_ns,
+                containers_statuses: Vec::new(),
+                ..self.foreign_event()
+            })
+        };
+        let events: Vec<_> = (0..4).map(event).collect();
+        Box::pin(tokio_stream::iter(events).chain(tokio_stream::pending()))
+    }
+
     fn remove(&self, ask: &RemovePodSandboxRequest) -> RemovePodSandboxResponse {
         self.sandboxes().remove(&ask.pod_sandbox_id);
         RemovePodSandboxResponse {}
@@ -453,6 +470,7 @@ impl RuntimeService for State {
                 Ok(Box::pin(tokio_stream::pending()))
             }
             Flaw::Flood => Ok(self.flood()),
+            Flaw::Unlisted => Ok(self.unlisted()),
             Flaw::Evil(_) => {
                 let event = Ok(self.foreign_event());
                 Ok(Box::pin(

@@ -203,3 +203,20 @@ fn a_flood_of_events_uses_up_no_memory_and_is_reported_once_a_second() {
         &["the event stream is open, and has brought", "other events"],
     );
 }
+
+#[test]
+fn events_that_prove_nothing_are_no_conformance() {
+    let verdict = |flaw, seconds| {
+        let fake = FakeCri::start(flaw);
+        let socket = fake.socket();
+        let socket = socket.to_str().unwrap();
+        let watch = ["watch", "-r", socket, "--within", "1s", "--for", seconds];
+        suite(watch).run()
+    };
+    let unlisted = verdict(Flaw::Unlisted, "4s").fails(4, &[]);
+    let first = unlisted.out.lines().next();
+    assert_eq!(first, Some("no container was judged: 4 events"));
+    let flooded = verdict(Flaw::Flood, "6s").fails(3, &[]);
+    let reason = "events were not tracked, whose pods are unknown";
+    assert!(flooded.out.contains(reason), "{}", flooded.out);
+}

@@ -1,0 +1,87 @@
+//! Changes that no history of a pod has: with them nothing is decided.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use crate::history::{ContainerId, HostInstant, PodUid};
+use crate::limits;
+
+/// Why changes were not tracked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verdicts) enum Loss {
+    /// The queue of entries has overflowed.
+    Overrun,
+    Pods,
+    Containers,
+    Unclaimed,
+    Unlisted,
+}
+
+/// The changes that were not tracked.
+#[derive(Debug, Default)]
+pub(in crate::verdicts) struct Untracked {
+    losses: BTreeMap<Loss, (u64, HostInstant)>,
+    /// The first event of each id that neither a list nor a status has shown yet.
+    unlisted: BTreeMap<ContainerId, HostInstant>,
+}
+
+impl Untracked {
+    pub(in crate::verdicts) fn add(&mut self, loss: Loss, at: HostInstant) {
+        self.losses.entry(loss).or_insert((0, at)).0 += 1;
+    }
+
+    /// Notes an event of an id that nothing has shown.
+    pub(super) fn unlisted(&mut self, id: &ContainerId, at: HostInstant) {
+        if self.unlisted.len() < limits::UNASKED {
+            self.unlisted.entry(id.clone()).or_insert(at);
+        } else if !self.unlisted.contains_key(id) {
+            self.add(Loss::Unlisted, at);
+        }
+    }
+
+    /// Notes that an id is shown.
+    pub(super) fn shown(&mut self, id: &ContainerId) {
+        self.unlisted.remove(id);
+    }
+
+    /// Takes in the ids of a relist that began then: what was announced more than `within` earlier
+    /// is in no list.
+    pub(super) fn relisted(
+        &mut self,
+        listed: &HashMap<ContainerId, PodUid>,
+        began: HostInstant,
+        within: Duration,
+    ) {
+        for (id, at) in std::mem::take(&mut self.unlisted) {
+            if listed.contains_key(&id) {
+                continue;
+            }
+            if began.since(at) > within {
+                self.add(Loss::Unlisted, at);
+            } else {
+                self.unlisted.insert(id, at);
+            }
+        }
+    }
+
+    /// A sentence for each reason, in a watch that ended then.
+    pub(in crate::verdicts) fn faults(&self, ended: HostInstant) -> impl Iterator<Item = String> {
+        self.losses.iter().map(move |(loss, (times, first))| {
+            let first = ended.since(*first).as_secs_f64();
+            let what = match loss {
+                Loss::Overrun => "times events arrived faster than they could be read".to_owned(),
+                Loss::Pods => format!(
+                    "changes were not tracked, of more than {} pods at once",
+                    limits::FOLLOWED_PODS
+                ),
+                Loss::Containers => format!(
+                    "events were not tracked, of more than {} containers at once",
+                    limits::WATCHED
+                ),
+                Loss::Unclaimed => "events were not tracked, whose pods are unknown".to_owned(),
+                Loss::Unlisted => "ids of events are in no list and no status".to_owned(),
+            };
+            format!("{times} {what}; the first {first:.1} s before the end")
+        })
+    }
+}
