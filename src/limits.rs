@@ -173,6 +173,12 @@ pub const FOLLOWED_PODS: usize = 1_000;
 /// Entries in the history of such a pod; one that is longer is judged in parts.
 pub const WATCH_POD_ENTRIES: usize = 1_000;
 
+/// Bytes of the histories of all such pods: a node that restarts 500 pods at once has some 60 MB.
+pub const WATCHED_BYTES: usize = 96 << 20;
+
+/// Bytes of the events whose pods are not known yet, and of the entries that prove violations.
+pub const WATCH_ASIDE_BYTES: usize = 16 << 20;
+
 /// For how long such a history may go on; a longer one is judged in parts.
 pub const WATCH_CUT: Duration = Duration::from_secs(600);
 

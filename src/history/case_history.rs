@@ -29,6 +29,7 @@ pub struct CaseHistory {
     /// The factor of the timeouts in percent, if this is about a pod of others.
     foreign: Option<u32>,
     entries: Vec<Arc<Entry>>,
+    bytes: usize,
     /// By their ids: new ones come last, as calls are numbered in the order in which they are sent.
     calls: Vec<(CallId, Call)>,
     subjects: Vec<Subject>,
@@ -48,6 +49,7 @@ impl CaseHistory {
             case,
             foreign: None,
             entries: Vec::new(),
+            bytes: 0,
             calls: Vec::new(),
             subjects: Vec::new(),
             pods: BTreeSet::new(),
@@ -89,6 +91,11 @@ impl CaseHistory {
     /// The entries that belong to the case, in order.
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
+    }
+
+    /// An estimate of the memory that the entries use, in bytes.
+    pub fn approximate_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The case's sandboxes and containers, in the order in which they first occur.
@@ -168,13 +175,13 @@ impl CaseHistory {
             | Body::Waited { case, .. }
             | Body::Fact { case, .. } => {
                 if *case == self.case {
-                    self.entries.push(entry.clone());
+                    self.keep(entry);
                 }
             }
             Body::StepsEnded { case, end } => {
                 if *case == self.case {
                     self.steps_ended = Some((entry.seq, end.clone()));
-                    self.entries.push(entry.clone());
+                    self.keep(entry);
                 }
             }
             Body::CallBegan {
@@ -201,10 +208,10 @@ impl CaseHistory {
             Body::SubscriptionOpened { .. }
             | Body::SubscriptionAnswered { .. }
             | Body::SubscriptionProven { .. }
-            | Body::SubscriptionEnded { .. } => self.entries.push(entry.clone()),
+            | Body::SubscriptionEnded { .. } => self.keep(entry),
             Body::HeldUp { by } => {
                 self.held_up.push((entry.at, *by));
-                self.entries.push(entry.clone());
+                self.keep(entry);
             }
             Body::RunBegan(_)
             | Body::RunPlanned(_)
@@ -212,6 +219,11 @@ impl CaseHistory {
             | Body::CasesEnded
             | Body::RunEnded(_) => {}
         }
+    }
+
+    fn keep(&mut self, entry: &Arc<Entry>) {
+        self.bytes += entry.approximate_bytes();
+        self.entries.push(entry.clone());
     }
 
     /// Takes in what an observer saw, if it is that.
@@ -267,7 +279,7 @@ impl CaseHistory {
             Ok(place) => self.calls[place] = sent,
             Err(place) => self.calls.insert(place, sent),
         }
-        self.entries.push(entry.clone());
+        self.keep(entry);
     }
 
     fn call_ended(&mut self, id: CallId, result: &Result<Reply, CallFault>, entry: &Arc<Entry>) {
@@ -287,7 +299,7 @@ impl CaseHistory {
             }
             _ => None,
         };
-        self.entries.push(entry.clone());
+        self.keep(entry);
         if let Some((id, kind)) = named {
             self.identify(&id, kind);
             self.claim(&id);
@@ -340,7 +352,7 @@ impl CaseHistory {
                 return;
             }
             arrivals.extend(EventArrival::from_entry(entry));
-            self.entries.push(entry.clone());
+            self.keep(entry);
             if self.is_of_foreign_pod()
                 && let Some(kind) = foreign::shown(event)
             {
@@ -384,7 +396,7 @@ impl CaseHistory {
                 Body::CallBegan { call, request, .. } => self.call_began(*call, request, &entry),
                 Body::CallEnded { call, result, .. } => self.call_ended(*call, result, &entry),
                 _ => {
-                    self.entries.push(entry.clone());
+                    self.keep(&entry);
                     self.subject(id)
                         .arrivals
                         .extend(EventArrival::from_entry(&entry));

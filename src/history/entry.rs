@@ -36,27 +36,28 @@ impl Entry {
             Body::CallBegan { message, .. } => return ENTRY + message.len(),
             Body::CallEnded {
                 result, message, ..
-            } => return ENTRY + message.len() + result.as_ref().map_or(0, listed),
+            } => {
+                return ENTRY
+                    + message.len()
+                    + result.as_ref().map_or(0, |it| decoded(it, message));
+            }
             _ => return ENTRY,
         };
-        let sandbox = event
-            .sandbox
-            .iter()
-            .map(|status| weight(&status.labels, &status.annotations));
-        let containers = event.containers.iter().map(|status| {
-            weight(&status.labels, &status.annotations) + status.reason.len() + status.message.len()
-        });
-        ENTRY
-            + message.len()
-            + sandbox
-                .chain(containers)
-                .map(|bytes| STATUS + bytes)
-                .sum::<usize>()
+        let sandbox = event.sandbox.iter();
+        let sandbox = sandbox.map(|status| status.labels.len() + status.annotations.len());
+        let containers = event.containers.iter();
+        let containers = containers.map(|status| status.labels.len() + status.annotations.len());
+        let statuses = sandbox.chain(containers);
+        // The decoded texts have no more bytes than the message.
+        ENTRY + 2 * message.len() + statuses.map(|pairs| STATUS + PAIR * pairs).sum::<usize>()
     }
 }
 
-/// An estimate of the memory that a list uses, in bytes.
-fn listed(reply: &Reply) -> usize {
+/// The memory of a label or an annotation besides its texts, in bytes.
+const PAIR: usize = 64;
+
+/// An estimate of the memory that a decoded answer uses, in bytes.
+fn decoded(reply: &Reply, message: &[u8]) -> usize {
     const ITEM: usize = 256;
     let none = Labels::new();
     match reply {
@@ -68,7 +69,7 @@ fn listed(reply: &Reply) -> usize {
             let items = items.iter().map(|item| ITEM + weight(&item.labels, &none));
             items.sum()
         }
-        _ => 0,
+        _ => message.len(),
     }
 }
 
@@ -76,7 +77,7 @@ fn weight(labels: &Labels, annotations: &Labels) -> usize {
     labels
         .iter()
         .chain(annotations)
-        .map(|(key, value)| 64 + key.len() + value.len())
+        .map(|(key, value)| PAIR + key.len() + value.len())
         .sum()
 }
 

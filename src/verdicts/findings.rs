@@ -75,6 +75,12 @@ impl Found {
         self.listed
     }
 
+    /// An estimate of the memory that the evidence uses, in bytes.
+    fn bytes(&self) -> usize {
+        let entries = self.evidence.iter();
+        entries.map(|entry| entry.approximate_bytes()).sum()
+    }
+
     /// Whether it convicts the runtime in one of these profiles.
     pub(super) fn binds(&self, profiles: &[Profile]) -> bool {
         let binds = self.levels.highest_of(profiles);
@@ -115,10 +121,14 @@ impl Findings {
 
     /// Adds the findings of a pod of a watch whose history ended there.
     pub(super) fn take_in_pod(&mut self, ended: Seq, found: Vec<Found>) {
-        for found in found {
+        for mut found in found {
             let sort = found.sort();
             let shown = self.all().filter(|before| before.sort() == sort).count();
             if shown < SHOWN_VIOLATIONS {
+                let kept: usize = self.all().map(Found::bytes).sum();
+                if kept + found.bytes() > limits::WATCH_ASIDE_BYTES {
+                    found.evidence = Vec::new();
+                }
                 let of_place = self.found.entry(ended).or_default();
                 of_place.1.push(found);
                 continue;

@@ -6,7 +6,7 @@
 //! with the last relists that showed the pod as it was. So memory depends on the pods that change
 //! and not on the duration of a watch.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +16,14 @@ use crate::history::{
 };
 use crate::limits;
 
+mod followed;
 mod relist;
+mod unclaimed;
 mod untracked;
 
+use followed::Followed;
 use relist::{FailedRelist, PodListing, Relist, Relists, Step};
+use unclaimed::Unclaimed;
 pub(super) use untracked::{Loss, Untracked};
 
 #[derive(Debug)]
@@ -37,9 +41,11 @@ pub(super) struct WatchedPods {
     asked: BTreeMap<CallId, PodUid>,
     /// The entries of the lists of the last relist, if that was of one pod, on demand.
     on_demand: Vec<Arc<Entry>>,
+    /// The bytes of all inspections.
+    inspected: usize,
     followed: BTreeMap<PodUid, Followed>,
     /// Events whose pod is not known yet.
-    unclaimed: VecDeque<Arc<Entry>>,
+    unclaimed: Unclaimed,
     pub(super) untracked: Untracked,
 }
 
@@ -51,28 +57,10 @@ struct Listed {
     inspection: Vec<Arc<Entry>>,
 }
 
-/// A pod that has changed lately.
-#[derive(Debug)]
-struct Followed {
-    history: CaseHistory,
-    since: HostInstant,
-    changed: HostInstant,
-    /// When a relist ended that began after the last change.
-    relisted: Option<HostInstant>,
-}
-
-impl Followed {
-    fn changed(&mut self, at: HostInstant) {
-        (self.changed, self.relisted) = (at, None);
-    }
-
-    /// Whether it has been quiet for so long that the relist after its last change is older than
-    /// `within`, by which an event is late, and longer than a relist may take. Time in which the
-    /// suite itself was held up does not count.
-    fn is_quiet(&self, within: Duration, now: HostInstant) -> bool {
-        let passed = |since| self.history.not_held_up(since, now);
-        let is_settled = passed(self.changed) > within + limits::WATCH_SETTLING;
-        is_settled && self.relisted.is_some_and(|at| passed(at) > within)
+impl Listed {
+    fn bytes(&self) -> usize {
+        let entries = self.inspection.iter();
+        entries.map(|entry| entry.approximate_bytes()).sum()
     }
 }
 
@@ -88,8 +76,9 @@ impl WatchedPods {
             owners: HashMap::new(),
             asked: BTreeMap::new(),
             on_demand: Vec::new(),
+            inspected: 0,
             followed: BTreeMap::new(),
-            unclaimed: VecDeque::new(),
+            unclaimed: Unclaimed::default(),
             untracked: Untracked::default(),
         }
     }
@@ -106,6 +95,12 @@ impl WatchedPods {
 
     /// Takes in the next entry. Returns the histories that can be judged.
     pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
+        let mut histories = self.take_in(entry);
+        histories.extend(self.make_room(entry.at));
+        histories
+    }
+
+    fn take_in(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
         match &entry.body {
             Body::SubscriptionOpened { observer: None, .. } => {
                 self.stream = vec![entry.clone()];
@@ -173,11 +168,9 @@ impl WatchedPods {
             self.untracked.unlisted(&event.container, entry.at);
         }
         let Some(pod) = known.or(event.pod_uid()).cloned() else {
-            if self.unclaimed.len() == limits::UNASKED {
-                self.unclaimed.pop_front();
+            for _ in 0..self.unclaimed.push(entry) {
                 self.untracked.add(Loss::Unclaimed, entry.at);
             }
-            self.unclaimed.push_back(entry.clone());
             return;
         };
         if self.owners.len() < limits::WATCHED {
@@ -284,7 +277,12 @@ impl WatchedPods {
                     None => Vec::new(),
                 };
             }
-            listed.inspection.push(entry.clone());
+            self.inspected += entry.approximate_bytes();
+            if self.inspected <= limits::WATCHED_BYTES {
+                listed.inspection.push(entry.clone());
+            } else {
+                self.untracked.add(Loss::Statuses, entry.at);
+            }
         }
         if let Some(followed) = self.followed.get_mut(pod) {
             followed.history.push(entry);
@@ -331,6 +329,7 @@ impl WatchedPods {
         for (pod, shown) in listings {
             self.pods.entry(pod).or_default().shown = shown;
         }
+        self.inspected = self.pods.values().map(Listed::bytes).sum();
         // Ids that only events have shown are needed as long as their pods are followed.
         let followed = &self.followed;
         self.owners.retain(|_, pod| followed.contains_key(pod));
@@ -340,17 +339,9 @@ impl WatchedPods {
 
     /// Gives the events of ids that a relist shows to their pods.
     fn claim(&mut self, owners: &HashMap<ContainerId, PodUid>) {
-        let unclaimed = std::mem::take(&mut self.unclaimed);
-        for entry in unclaimed {
-            let Body::Event { event, .. } = &entry.body else {
-                continue;
-            };
-            let Some(pod) = owners.get(&event.container) else {
-                self.unclaimed.push_back(entry);
-                continue;
-            };
-            self.follow(pod, entry.at);
-            if let Some(followed) = self.followed.get_mut(pod) {
+        for (pod, entry) in self.unclaimed.claim(owners) {
+            self.follow(&pod, entry.at);
+            if let Some(followed) = self.followed.get_mut(&pod) {
                 followed.history.push_earlier(&entry);
             }
         }
@@ -423,6 +414,30 @@ impl WatchedPods {
                 self.followed.insert(pod, rest);
             }
             histories.push(followed.history);
+        }
+        histories
+    }
+
+    /// Takes the largest histories while all of them exceed [`limits::WATCHED_BYTES`]. The rest of
+    /// each begins with the stream alone.
+    fn make_room(&mut self, now: HostInstant) -> Vec<CaseHistory> {
+        let bytes = |followed: &Followed| followed.history.approximate_bytes();
+        let mut all: usize = self.followed.values().map(bytes).sum();
+        let mut histories = Vec::new();
+        while all > limits::WATCHED_BYTES {
+            let largest = self.followed.iter().max_by_key(|(_, it)| bytes(it));
+            let Some(pod) = largest.map(|(pod, _)| pod.clone()) else {
+                break;
+            };
+            let mut rest = self.blank(&pod);
+            self.stream.iter().for_each(|entry| rest.push(entry));
+            let Some(followed) = self.followed.get_mut(&pod) else {
+                break;
+            };
+            all -= bytes(followed);
+            (followed.since, followed.relisted) = (now, None);
+            histories.push(std::mem::replace(&mut followed.history, rest));
+            self.untracked.add(Loss::Bytes, now);
         }
         histories
     }

@@ -49,6 +49,8 @@ pub(crate) enum Flaw {
     Crowded,
     /// Events come without end, each of another container.
     Flood,
+    /// The same, each with 2 MB of annotations of its own, and every other one of another pod.
+    LargeEvents,
     /// Four events come of a container and a pod that are in no list.
     Unlisted,
     /// No container can be started.
@@ -229,7 +231,12 @@ impl State {
     fn refuses(&self, method: &str) -> Option<Status> {
         match self.flaw {
             Flaw::Evil(evil) if evil == method => Some(Status::unknown(EVIL)),
-            Flaw::Evil(_) | Flaw::Crowded | Flaw::Flood | Flaw::Unlisted | Flaw::NoStarts => None,
+            Flaw::Evil(_)
+            | Flaw::Crowded
+            | Flaw::Flood
+            | Flaw::LargeEvents
+            | Flaw::Unlisted
+            | Flaw::NoStarts => None,
             _ => (method == "list_containers").then(|| Status::unimplemented(method)),
         }
     }
@@ -358,6 +365,27 @@ impl State {
         Box::pin(tokio_stream::iter((1..).map(event)))
     }
 
+    /// Events of 2 MB, counted in `calls` by the 50.
+    fn large_events(&self) -> Events {
+        let (calls, event) = (self.calls.clone(), self.foreign_event());
+        let event = move |number: u64| {
+            if number.is_multiple_of(50) {
+                let _ = calls.send("flooded");
+            }
+            let mut event = event.clone();
+            let pod = event.pod_sandbox_status.get_or_insert_default();
+            if number.is_multiple_of(2) {
+                pod.metadata.get_or_insert_default().uid = number.to_string();
+            }
+            event.container_id = format!("{number:064}");
+            event.containers_statuses[0].id = event.container_id.clone();
+            let own = format!("{number:010}").repeat(200_000);
+            pod.annotations.insert("large".to_owned(), own);
+            Ok(event)
+        };
+        Box::pin(tokio_stream::iter((1..).map(event)))
+    }
+
     /// Four events of a container without a status.
     fn unlisted(&self) -> Events {
         let event = |kind| {
@@ -470,6 +498,7 @@ impl RuntimeService for State {
                 Ok(Box::pin(tokio_stream::pending()))
             }
             Flaw::Flood => Ok(self.flood()),
+            Flaw::LargeEvents => Ok(self.large_events()),
             Flaw::Unlisted => Ok(self.unlisted()),
             Flaw::Evil(_) => {
                 let event = Ok(self.foreign_event());

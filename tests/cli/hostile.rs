@@ -205,6 +205,29 @@ fn a_flood_of_events_uses_up_no_memory_and_is_reported_once_a_second() {
 }
 
 #[test]
+fn large_events_use_up_no_memory_and_decide_nothing() {
+    let fake = FakeCri::start(Flaw::LargeEvents);
+    let socket = fake.socket();
+    let socket = socket.to_str().unwrap();
+    let watch = [
+        "watch",
+        "-r",
+        socket,
+        "--for",
+        "1h",
+        "--history",
+        "/dev/null",
+    ];
+    let watching = without_output(suite_within(MEMORY, watch));
+    for _ in 0..6 {
+        fake.wait_for("flooded");
+    }
+    watching.send(Signal::INT);
+    let ended = watching.end();
+    assert!([1, 3].contains(&ended.code), "{ended:#?}");
+}
+
+#[test]
 fn events_that_prove_nothing_are_no_conformance() {
     let verdict = |flaw, seconds| {
         let fake = FakeCri::start(flaw);

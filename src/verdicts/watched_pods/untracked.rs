@@ -12,6 +12,9 @@ pub(in crate::verdicts) enum Loss {
     /// The queue of entries has overflowed.
     Overrun,
     Pods,
+    /// The histories of pods have exceeded their bytes.
+    Bytes,
+    Statuses,
     Containers,
     Unclaimed,
     Unlisted,
@@ -73,6 +76,14 @@ impl Untracked {
                 Loss::Pods => format!(
                     "changes were not tracked, of more than {} pods at once",
                     limits::FOLLOWED_PODS
+                ),
+                Loss::Bytes => format!(
+                    "times the history of a pod was cut, as those of all pods had {} MiB",
+                    limits::WATCHED_BYTES >> 20
+                ),
+                Loss::Statuses => format!(
+                    "statuses were not kept, as those of all pods had {} MiB",
+                    limits::WATCHED_BYTES >> 20
                 ),
                 Loss::Containers => format!(
                     "events were not tracked, of more than {} containers at once",
