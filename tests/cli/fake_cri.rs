@@ -1,5 +1,7 @@
 //! A fake CRI server: pods and containers are entries in a list, and its event stream has a flaw
 //! that the test selects.
+//!
+//! Long, because it has every method of the CRI, and the event stream of each flaw.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
