@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::leftovers::{self, Ended};
 use super::pod_cgroup;
 use super::recording_client::RecordingClient;
-use super::session::{NAMESPACE, RUN_LABEL, owner_of};
+use super::session::{RUN_LABEL, owner_of_sandbox};
 use crate::history::{
     CallFault, ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId,
     SandboxListing, StatusCode,
@@ -88,7 +88,7 @@ async fn sweep_owned(
     mut owned: Owned,
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
-    let (sandboxes, foreign) = to_remove(client, run, keep, &mut done).await?;
+    let (sandboxes, foreign) = to_remove(client, run, keep, &owned.ids, &mut done).await?;
     let containers = containers(client).await.ok();
     let listed = containers.as_deref().unwrap_or_default();
     let of_others = Ids::of(&foreign, listed, |_| false).removed;
@@ -129,7 +129,7 @@ async fn sweep_owned(
     let in_the_way = own.only(|id| ids.refused.contains(id));
     retry((client, kernel), &in_the_way, refused, &mut done).await;
     // What the runtime does not list any more, or never has; but nothing of what is kept.
-    let orphans = sweep_orphans(client, run, &mut done).await;
+    let orphans = sweep_orphans(client, run, &owned.ids, &mut done).await;
     if keep.is_empty() || containers.is_some() {
         let kept = Ids::of(keep, listed, |_| false).removed;
         let mut left = own;
@@ -166,18 +166,19 @@ async fn to_remove(
     client: &RecordingClient,
     run: Option<&RunId>,
     keep: &[SandboxId],
+    made: &OwnIds,
     done: &mut Sweep,
 ) -> Result<(Vec<SandboxId>, Vec<SandboxId>), SweepError> {
     let (mut found, mut foreign) = (Vec::new(), Vec::new());
     for sandbox in listed(client, None).await? {
-        let Some(owner) = owner_of(&sandbox.labels) else {
+        let Some(owner) = owner_of_sandbox(&sandbox, made) else {
             if sandbox.labels.contains_key(RUN_LABEL) {
-                let reason = format!(
-                    "sandbox {} has the label {RUN_LABEL}, but not the namespace {NAMESPACE} and \
-                     the name of a pod of a run: it stays",
-                    sandbox.id
-                );
-                done.skipped.push(reason);
+                let pod = sandbox.metadata.unwrap_or_default();
+                done.skipped.push(format!(
+                    "sandbox {} of the pod {}/{} carries the suite's labels, but not its name: \
+                     left alone",
+                    sandbox.id, pod.namespace, pod.name
+                ));
             }
             foreign.push(sandbox.id);
             continue;
@@ -402,10 +403,11 @@ async fn sweep_images(
         return Ok(());
     };
     for tag in images.iter().flat_map(|image| &image.tags) {
-        let Some((owner, process)) = owner_of_image(tag) else {
+        let Some(owner) = owner_of_image(tag) else {
             continue;
         };
-        let ours = run.map_or_else(|| !host::is_alive(process), |run| run.as_str() == owner);
+        let is_dead = || !host::is_alive(owner.process());
+        let ours = run.map_or_else(is_dead, |run| run.as_str() == owner.run());
         if !ours {
             continue;
         }
@@ -422,11 +424,12 @@ pub fn image_tag(run: &RunId) -> String {
     format!("{run}.{}", host::this_process())
 }
 
-/// The run and the process of a reference that ends in [`image_tag`].
-fn owner_of_image(reference: &str) -> Option<(&str, &str)> {
+/// The run of a reference that ends in [`image_tag`].
+fn owner_of_image(reference: &str) -> Option<Owner> {
     let (repository, tag) = reference.rsplit_once(':')?;
     let ours = repository.starts_with("127.0.0.1:") && repository.ends_with(workload::REPOSITORY);
-    if ours { tag.split_once('.') } else { None }
+    let (run, process) = tag.split_once('.').filter(|_| ours)?;
+    Owner::parse(run, process)
 }
 
 async fn ask(client: &RecordingClient, request: Request) -> Result<Reply, SweepError> {

@@ -331,7 +331,7 @@ mod tests {
         assert!(!of(&[""]));
     }
 
-    const LOG: &str = "/var/log/cri-event-conformance-this-run.12-345";
+    const LOG: &str = "/var/log/cri-event-conformance-6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d.12-345";
 
     /// What a process with this command line monitors, whose sandbox has this log directory.
     fn monitors(command: &[&str], log_directory: &str) -> Option<String> {
@@ -343,7 +343,13 @@ mod tests {
         });
         let specification = serde_json::json!({ "annotations": annotations }).to_string();
         fs::write(process.path().join("cwd/config.json"), specification).unwrap();
-        let runs = [Owner::from_name("cri-event-conformance-this-run.12-345").unwrap()];
+        let runs =
+            [
+                Owner::from_name(
+                    "cri-event-conformance-6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d.12-345",
+                )
+                .unwrap(),
+            ];
         let mut found = [BootTicks(344), SINCE].map(|began| {
             fs::write(process.path().join("stat"), stat('S', began)).unwrap();
             monitored_by(process.path(), &runs)
@@ -359,7 +365,7 @@ mod tests {
         };
         let log = format!("{LOG}/pod_c_0.log");
         assert_eq!(of("/usr/bin/conmon", &log, ID).as_deref(), Some(ID));
-        let other = "/var/log/cri-event-conformance-other-run.12-345/pod_c_0.log";
+        let other = "/var/log/cri-event-conformance-7a1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d.12-345/pod_c_0.log";
         for (program, log, id) in [
             ("conmon", other, ID),
             ("conmon", "/var/log/pods/pod_c_0.log", ID),
@@ -382,7 +388,7 @@ mod tests {
         assert_eq!(of("k8s.io", LOG).as_deref(), Some(ID));
         assert_eq!(of("moby", LOG), None);
         assert_eq!(of("k8s.io", "/var/log/pods/kube-system_a_b"), None);
-        assert_eq!(of("k8s.io", &LOG.replace("this", "other")), None);
+        assert_eq!(of("k8s.io", &LOG.replace("6f1c", "7a1c")), None);
     }
 
     #[test]

@@ -228,16 +228,17 @@ fn default_parents() -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, lchown, symlink};
 
     use super::*;
     use crate::host::BootTicks;
 
     const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
+    const RUN: &str = "6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d";
     const SOCKET: &str = "/run/a/runtime.sock";
 
     fn run() -> RunId {
-        RunId::from("6f1c")
+        RunId::from(RUN)
     }
 
     fn made(parent: &Path) -> LogDirectory {
@@ -374,16 +375,23 @@ mod tests {
     #[test]
     fn directories_of_others_are_not_found() {
         let parent = tempfile::tempdir().expect("a directory");
+        let is_file = format!("{PREFIX}{}.1-2", run());
         for name in [
-            "cri-event-conformance-",
-            "cri-event-conformance-a",
-            "other-a.1-2",
+            PREFIX,
+            &format!("{PREFIX}{}", run()),
+            &format!("other-{}.1-2", run()),
             // Others can write to it.
-            "cri-event-conformance-b.1-2",
+            &format!("{PREFIX}{}.1-3", run()),
         ] {
             fs::create_dir(parent.path().join(name)).expect("a directory");
         }
-        fs::write(parent.path().join("cri-event-conformance-a.1-2"), "").expect("a file");
+        // The id of its run is no UUID.
+        let private = parent.path().join(format!("{PREFIX}x.1-2"));
+        fs::DirBuilder::new()
+            .mode(MODE)
+            .create(private)
+            .expect("a directory");
+        fs::write(parent.path().join(is_file), "").expect("a file");
         assert!(found(parent.path()).is_empty());
     }
 }

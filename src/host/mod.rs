@@ -53,7 +53,7 @@ pub use kubelet::{KubeletProcess, KubeletSettings, kubelets};
 pub use leftovers::{Leftover, unexplained_shims};
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use monitor::{FrozenMonitor, Monitored, thaw_monitors};
-pub use owner::{OwnId, OwnIds, Owner};
+pub use owner::{OwnId, OwnIds, Owner, is_uuid};
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
 pub use runtime_process::{RuntimeProcess, is_server_trusted, is_server_visible};

@@ -46,17 +46,20 @@ impl Owner {
         Self::parse(run, process)
     }
 
-    /// Parses the parts of a name; none if they are not a run's.
+    /// Parses the parts of a name; none if they are not a run's, whose id is a UUID.
     pub fn parse(run: &str, process: &str) -> Option<Self> {
-        let is_word = |word: &str| {
-            let mut letters = word.bytes();
-            !word.is_empty() && letters.all(|it| it.is_ascii_alphanumeric() || it == b'-')
-        };
-        (is_word(run) && is_word(process)).then(|| Self {
+        let mut letters = process.bytes();
+        let is_word = letters.all(|it| it.is_ascii_alphanumeric() || it == b'-');
+        (is_uuid(run) && is_word && !process.is_empty()).then(|| Self {
             run: run.to_owned(),
             process: process.to_owned(),
         })
     }
+}
+
+/// Whether this is a UUID as the suite writes one.
+pub fn is_uuid(text: &str) -> bool {
+    uuid::Uuid::try_parse(text).is_ok_and(|uuid| uuid.to_string() == text)
 }
 
 /// The minimum length of an id, in bytes. Those of containerd and CRI-O have 64.

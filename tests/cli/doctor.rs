@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fake_cri::{FakeCri, Flaw};
+use crate::fake_cri::{ENDED_RUN, FakeCri, Flaw};
 use crate::suite::{Ended, suite};
 
 /// The methods that it may call.
@@ -107,7 +107,7 @@ fn without_a_usual_socket_there_is_a_report_too() {
 #[test]
 fn what_earlier_runs_left_is_listed() {
     let fake = FakeCri::start(Flaw::Silent);
-    fake.add_pod_of_a_run("6f1c");
+    fake.add_pod_of_a_run(ENDED_RUN);
     let ended = doctor(&fake, &[]);
     assert!(ended.out.contains("note     leftovers: "), "{ended:#?}");
     assert_eq!(fake.sandboxes(), 1);

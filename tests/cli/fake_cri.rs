@@ -98,6 +98,9 @@ struct State {
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send + 'a>>;
 type Events = Pin<Box<dyn Stream<Item = Result<ContainerEventResponse, Status>> + Send>>;
 
+/// The id of a run that has ended.
+pub(crate) const ENDED_RUN: &str = "6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d";
+
 impl FakeCri {
     pub(crate) fn start(flaw: Flaw) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -148,24 +151,40 @@ impl FakeCri {
     pub(crate) fn add_pod_of_a_kubelet(&self) {
         let labels = ["name", "namespace", "uid"];
         let labels = labels.map(|label| (format!("io.kubernetes.pod.{label}"), label.to_owned()));
-        self.add_pod("kubelets", labels.into());
+        self.add_pod("kubelets", None, labels.into());
     }
 
     /// A sandbox of this run, which nobody has removed, is there from now on.
     pub(crate) fn add_pod_of_a_run(&self, run: &str) {
         let mut labels = run_labels(&RunId::from(run));
         labels.insert(PROCESS_LABEL, "1-1");
-        let values = ["ord-01-pod-0a1b2c3d", NAMESPACE, "0a1b2c3d"];
+        let [name, uid] = [
+            "ord-01-pod-0a1b2c3d",
+            "0a1b2c3d-0000-4000-8000-000000000000",
+        ];
+        let values = [name, NAMESPACE, uid];
         let of_kubelet = KUBELET_LABELS.into_iter().zip(values);
         let of_kubelet = of_kubelet.map(|(label, value)| (label.to_owned(), value.to_owned()));
         let labels = labels.iter();
         let labels = labels.map(|(label, value)| (label.to_string(), value.to_string()));
-        self.add_pod("left", labels.chain(of_kubelet).collect());
+        let pod = PodSandboxMetadata {
+            name: name.to_owned(),
+            namespace: NAMESPACE.to_owned(),
+            uid: uid.to_owned(),
+            attempt: 0,
+        };
+        self.add_pod("left", Some(pod), labels.chain(of_kubelet).collect());
     }
 
-    fn add_pod(&self, id: &str, labels: HashMap<String, String>) {
+    fn add_pod(
+        &self,
+        id: &str,
+        metadata: Option<PodSandboxMetadata>,
+        labels: HashMap<String, String>,
+    ) {
         let sandbox = PodSandbox {
             id: id.to_owned(),
+            metadata,
             labels,
             ..PodSandbox::default()
         };

@@ -1,6 +1,6 @@
 //! Clean-up: pods are removed without a grace period, and failures are reported.
 
-use crate::fake_cri::{Asked, FakeCri, Flaw};
+use crate::fake_cri::{Asked, ENDED_RUN, FakeCri, Flaw};
 use crate::suite::suite;
 
 /// CRI-O takes the deadline of such a call for the grace period of what it ends.
@@ -56,10 +56,10 @@ fn asked_in_a_run() -> Vec<Asked> {
 #[test]
 fn leftovers_that_a_runtime_never_removes_are_reported_with_the_way_out() {
     let fake = FakeCri::start(Flaw::Evil("remove_pod_sandbox"));
-    fake.add_pod_of_a_run("gone");
+    fake.add_pod_of_a_run(ENDED_RUN);
     let (socket, logs) = (fake.socket(), fake.folder().to_str().unwrap());
     let socket = socket.to_str().unwrap();
-    let left = ["--run-id", "gone", "--log-dir", logs, "-r", socket];
+    let left = ["--run-id", ENDED_RUN, "--log-dir", logs, "-r", socket];
     let ended = suite(["cleanup"].iter().chain(&left)).run();
     let ended = ended.fails(3, &["error: not removed:\n  sandbox left: UNKNOWN: "]);
     let way_out = "\nrestart the runtime, then run this again\n";

@@ -9,6 +9,7 @@ use super::{Sweep, SweepError, ask, kill, listed, remove};
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::session::owner_of;
 use crate::history::{ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId};
+use crate::host::OwnIds;
 use crate::{host, limits};
 
 pub(super) async fn containers(
@@ -29,12 +30,14 @@ pub(super) async fn containers(
 pub(super) async fn orphans(
     client: &RecordingClient,
     run: Option<&RunId>,
+    made: &OwnIds,
 ) -> Result<Vec<ContainerId>, SweepError> {
     // In this order: a sandbox that is made meanwhile is among the sandboxes.
     let containers = containers(client).await?;
     let sandboxes = listed(client, None).await?;
     let orphans = containers.into_iter().filter(|container| {
-        let is_swept = owner_of(&container.labels).is_some_and(|owner| match run {
+        let owner = owner_of(&container.labels, made.contains(container.id.as_str()));
+        let is_swept = owner.is_some_and(|owner| match run {
             Some(run) => run.as_str() == owner.run(),
             None => !host::is_alive(owner.process()),
         });
@@ -48,9 +51,10 @@ pub(super) async fn orphans(
 pub(super) async fn sweep_orphans(
     client: &RecordingClient,
     run: Option<&RunId>,
+    made: &OwnIds,
     done: &mut Sweep,
 ) -> Vec<ContainerId> {
-    let orphans = orphans(client, run).await.unwrap_or_else(|fault| {
+    let orphans = orphans(client, run, made).await.unwrap_or_else(|fault| {
         let failure = format!("whether containers are left is unknown: {fault}");
         done.failures.push(failure);
         Vec::new()

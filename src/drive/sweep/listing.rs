@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::{SweepError, ask, containers, listed, orphans, owner_of_image};
 use crate::drive::recording_client::RecordingClient;
-use crate::drive::session::{KUBELET_LABELS, owner_of};
+use crate::drive::session::{KUBELET_LABELS, owner_of_sandbox};
 use crate::history::{Reply, Request, SandboxId, SandboxListing, SandboxState};
-use crate::host::{self, Kernel, LogDirectory};
+use crate::host::{self, Kernel, LogDirectory, OwnIds, Owner};
 
 /// The ids of all sandboxes and containers that the runtime lists.
 pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, SweepError> {
@@ -28,12 +28,16 @@ pub async fn list_leftovers(
     root: &Path,
 ) -> Result<Vec<String>, SweepError> {
     let mut found = Vec::new();
+    let directories = LogDirectory::found_inside(root);
+    let records: Vec<_> = directories.iter().map(LogDirectory::records).collect();
+    let made: OwnIds = records.iter().flat_map(|it| it.made.iter()).collect();
     for sandbox in listed(client, None).await? {
-        if owner_of(&sandbox.labels).is_some_and(|owner| !host::is_alive(owner.process())) {
+        let owner = owner_of_sandbox(&sandbox, &made);
+        if owner.is_some_and(|owner| !host::is_alive(owner.process())) {
             found.push(format!("sandbox {}", sandbox.id));
         }
     }
-    match orphans(client, None).await {
+    match orphans(client, None, &made).await {
         Ok(orphans) => {
             let orphans = orphans.into_iter();
             found.extend(orphans.map(|id| format!("container {id}, whose sandbox is gone")));
@@ -44,13 +48,13 @@ pub async fn list_leftovers(
     }
     if let Reply::Images(images) = ask(client, Request::ListImages).await? {
         let tags = images.iter().flat_map(|image| &image.tags);
-        let dead = tags
-            .filter(|tag| owner_of_image(tag).is_some_and(|(_, process)| !host::is_alive(process)));
+        let is_dead = |owner: Owner| !host::is_alive(owner.process());
+        let dead = tags.filter(|tag| owner_of_image(tag).is_some_and(is_dead));
         found.extend(dead.map(|tag| format!("image {tag}")));
     }
     let mut elsewhere = BTreeMap::new();
-    for logs in LogDirectory::found_inside(root) {
-        let (owner, records) = (logs.owner(), logs.records());
+    for (logs, records) in directories.iter().zip(records) {
+        let owner = logs.owner();
         if host::is_alive(owner.process()) {
             continue;
         }
@@ -81,7 +85,8 @@ pub struct ForeignPods {
 /// The sandboxes on the node that no run of this suite has made.
 pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, SweepError> {
     let listed = listed(client, None).await?;
-    let is_foreign = |sandbox: &&SandboxListing| owner_of(&sandbox.labels).is_none();
+    let made = client.made();
+    let is_foreign = |sandbox: &&SandboxListing| owner_of_sandbox(sandbox, &made).is_none();
     let is_kubelets = |sandbox: &&SandboxListing| {
         let labelled = KUBELET_LABELS
             .iter()

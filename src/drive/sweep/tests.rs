@@ -11,9 +11,10 @@ use tokio_stream::Empty;
 
 use super::*;
 use crate::cri::{Backend, Client, Listener, serve};
-use crate::drive::session::{KUBELET_LABELS, PROCESS_LABEL};
+use crate::drive::session::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL};
 use crate::history::{
-    ContainerListing, ContainerState, Event, RuntimeNanos, RuntimeVersion, SandboxState,
+    ContainerListing, ContainerState, Event, PodUid, RuntimeNanos, RuntimeVersion, SandboxMetadata,
+    SandboxState, Text,
 };
 use crate::host::{self, BootTicks, OwnId, Reactor};
 
@@ -29,10 +30,22 @@ struct Refusing {
     changes: Mutex<Vec<String>>,
 }
 
+/// The metadata that agrees with these labels.
+fn pod_of(labels: &Labels) -> SandboxMetadata {
+    let [name, namespace, uid] = KUBELET_LABELS.map(|label| labels.get(label));
+    let text = |value: Option<&Text>| value.cloned().unwrap_or_default();
+    SandboxMetadata {
+        name: text(name),
+        namespace: text(namespace),
+        uid: PodUid::from(text(uid)),
+        attempt: 0,
+    }
+}
+
 fn listed(id: &str, labels: Labels) -> SandboxListing {
     SandboxListing {
         id: SandboxId::from(id),
-        metadata: None,
+        metadata: Some(pod_of(&labels)),
         state: SandboxState::Ready,
         created_at: RuntimeNanos(1),
         labels,
@@ -85,22 +98,22 @@ impl Backend for Refusing {
         self.changes.lock().unwrap().extend(change);
         match request {
             Request::ListSandboxes(_) => {
-                let forged = with(of_run("run"), KUBELET_LABELS[1], "prod");
+                let forged = with(of_run(RUN), KUBELET_LABELS[1], "prod");
                 Ok(Reply::Sandboxes(vec![
-                    listed("pod", of_run("run")),
-                    listed("other", of_run("another")),
+                    listed("pod", of_run(RUN)),
+                    listed("other", of_run(OTHER)),
                     listed("forged", forged),
                 ]))
             }
             Request::ListContainers { .. } => {
                 let listed = [
-                    inside("c", "pod", "run"),
-                    inside("theirs", "other", "another"),
-                    inside("orphan", "gone", "run"),
-                    inside("their-orphan", "gone", "another"),
+                    inside("c", "pod", RUN),
+                    inside("theirs", "other", OTHER),
+                    inside("orphan", "gone", RUN),
+                    inside("their-orphan", "gone", OTHER),
                     ContainerListing {
-                        labels: with(of_run("run"), KUBELET_LABELS[1], "prod"),
-                        ..inside("forged-orphan", "gone", "run")
+                        labels: with(of_run(RUN), KUBELET_LABELS[1], "prod"),
+                        ..inside("forged-orphan", "gone", RUN)
                     },
                 ];
                 Ok(Reply::Containers(listed.to_vec()))
@@ -163,7 +176,7 @@ fn swept_from(name: &'static str, refusals: u32, code: StatusCode) -> (Sweep, Ar
     let reactor = Reactor::simulated().expect("a reactor");
     reactor.runtime().block_on(async {
         let (client, backend) = connected_to(name, refusals, code).await;
-        let run = RunId::from("run".to_owned());
+        let run = RunId::from(RUN);
         let done = sweep((&client, &Kernel::Host), &run, &[]).await;
         (done.expect("it can list"), backend)
     })
@@ -173,9 +186,9 @@ fn swept_from(name: &'static str, refusals: u32, code: StatusCode) -> (Sweep, Ar
 fn containers_are_killed_before_their_sandbox_is_stopped_and_other_runs_are_left_alone() {
     let (done, backend) = swept_from("a-runtime", 0, StatusCode::UNKNOWN);
     assert_eq!(done.sandboxes, ["pod"]);
-    let skipped =
-        "sandbox forged has the label cri-event-conformance/run-id, but not the namespace ";
-    assert!(done.skipped[0].starts_with(skipped), "{:?}", done.skipped);
+    let skipped = "sandbox forged of the pod prod/ord-01-pod-0a1b2c3d carries the suite's labels, but not \
+         its name: left alone";
+    assert_eq!(done.skipped[0], skipped);
     assert_eq!(done.containers, ["orphan"]);
     let changes = backend.changes.lock().unwrap();
     let of_sandbox = ["stop c 0ns", "stop pod", "remove pod"];
@@ -204,7 +217,7 @@ fn containers_and_log_directories_are_listed_as_left() {
     let root = tempfile::tempdir().expect("a directory");
     let parent = root.path().join("var/log");
     std::fs::create_dir_all(&parent).expect("a directory");
-    let run = RunId::from("run");
+    let run = RunId::from(RUN);
     let logs = LogDirectory::make(Some(&parent), &run, Some(Path::new(SOCKET)));
     let logs = logs.expect("it is made").path().to_owned();
     // The run of another process, which has ended.
@@ -236,26 +249,56 @@ fn containers_and_log_directories_are_listed_as_left() {
 }
 
 #[test]
-fn a_pod_is_of_a_run_only_if_all_its_labels_agree() {
+fn a_pod_is_of_a_run_only_if_its_labels_and_its_metadata_agree() {
     let [name, namespace, uid] = KUBELET_LABELS;
-    let own = of_run("run");
-    let is_own = |labels: &Labels| owner_of(labels).is_some_and(|owner| owner.run() == "run");
-    assert!(is_own(&own));
-    assert!(is_own(&with(own.clone(), uid, "")), "a case leaves it out");
-    for (label, value) in [
+    let own = listed(ID, of_run(RUN));
+    let is_own = |pod: &SandboxListing, made: &OwnIds| {
+        owner_of_sandbox(pod, made).is_some_and(|owner| owner.run() == RUN)
+    };
+    let made_by_none = OwnIds::default();
+    assert!(is_own(&own, &made_by_none));
+    let other = "1a1b2c3d-0000-4000-8000-000000000000";
+    let forged = [
         (namespace, "prod"),
         (name, "ord-01-pod"),
-        (uid, "1a1b2c3d-0000-4000-8000-000000000000"),
-        (RUN_LABEL, "another"),
+        (name, "0a1b2c3d"),
+        (uid, other),
+        (uid, ""),
+        (uid, "0a1b2c3d"),
+        (RUN_LABEL, "x"),
         (PROCESS_LABEL, ""),
-    ] {
-        assert!(
-            !is_own(&with(own.clone(), label, value)),
-            "{label}: {value}"
-        );
+    ];
+    for (label, value) in forged {
+        let pod = listed(ID, with(of_run(RUN), label, value));
+        assert!(!is_own(&pod, &made_by_none), "{label}: {value}");
     }
-    let forged = Labels::from([(RUN_LABEL, "run")]);
-    assert!(!is_own(&forged));
+    for (label, value) in [
+        (namespace, "shop"),
+        (name, "prod-db"),
+        (uid, other),
+        (uid, ""),
+    ] {
+        let pod = pod_of(&with(own.labels.clone(), label, value));
+        let pod = SandboxListing {
+            metadata: Some(pod),
+            ..own.clone()
+        };
+        assert!(!is_own(&pod, &made_by_none), "{label}: {value}");
+    }
+    let nameless = SandboxListing {
+        metadata: None,
+        ..own.clone()
+    };
+    assert!(!is_own(&nameless, &made_by_none));
+    let labels = Labels::from([(RUN_LABEL, RUN), (PROCESS_LABEL, "1-1")]);
+    assert!(!is_own(&listed(ID, labels), &made_by_none));
+    // A case leaves the UID out: only the record of its call shows whose the pod is.
+    let without_uid = listed(ID, with(of_run(RUN), uid, ""));
+    let (id, since) = (ID.to_owned(), BootTicks::now());
+    assert!(is_own(
+        &without_uid,
+        &[OwnId { id, since }].into_iter().collect()
+    ));
 }
 
 /// It is no leftover, and a case that would harm other pods sees it.
@@ -305,7 +348,7 @@ fn a_runtime_that_is_gone_refuses_nothing() {
 fn processes_are_looked_for_of_the_sandboxes_to_remove_and_their_containers() {
     let [one, two, other] = ["one", "two", "other"].map(SandboxId::from);
     let containers = [("a", &one), ("b", &two), ("c", &other)];
-    let containers = containers.map(|(id, of)| inside(id, of.as_str(), "run"));
+    let containers = containers.map(|(id, of)| inside(id, of.as_str(), RUN));
     let ids = Ids::of(&[one, two.clone()], &containers, |id| *id == two);
     let set = |ids: [&str; 2]| ids.map(str::to_owned).into();
     assert_eq!(
@@ -314,6 +357,8 @@ fn processes_are_looked_for_of_the_sandboxes_to_remove_and_their_containers() {
     );
 }
 
+const RUN: &str = "6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d";
+const OTHER: &str = "7a1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d";
 const ID: &str = "3f0c2a9b7d5e4816a2c4e6f8091b3d5f7a9c1e3052647f8e9dacbf1d2e3f4a5b";
 const SOCKET: &str = "/run/a/runtime.sock";
 
@@ -351,7 +396,7 @@ fn cleaned(since: BootTicks, socket: &str) -> (Sweep, bool) {
 
 fn cleaned_of(id: &str, since: BootTicks, socket: &str) -> (Sweep, bool) {
     let parent = tempfile::tempdir().expect("a directory");
-    let run = RunId::from("run");
+    let run = RunId::from(RUN);
     let logs = LogDirectory::make(Some(parent.path()), &run, Some(Path::new(SOCKET)));
     let logs = logs.expect("it is made");
     let id = id.to_owned();
@@ -387,10 +432,10 @@ fn cleanup_ends_processes_of_what_a_killed_run_had_removed_and_no_others() {
     let (done, is_left) = cleaned(before, "/run/b/runtime.sock");
     assert!(!was_killed(elsewhere));
     assert_eq!((done.processes, is_left), (vec![], true));
-    let skipped = "run run was on unix:///run/a/runtime.sock: ";
+    let skipped = format!("run {RUN} was on unix:///run/a/runtime.sock: ");
     let mut reasons = done.skipped.iter();
     assert!(
-        reasons.any(|reason| reason.starts_with(skipped)),
+        reasons.any(|reason| reason.starts_with(&skipped)),
         "{:?}",
         done.skipped
     );
@@ -435,7 +480,7 @@ fn the_processes_of_an_id_that_a_runtime_only_names_are_left_alone() {
         let (other, _) = connected(0, StatusCode::UNKNOWN).await;
         other.know_foreign([ID.to_owned()]);
         let again = other.call(None, make()).await;
-        let run = RunId::from("run");
+        let run = RunId::from(RUN);
         (
             answer,
             again,

@@ -6,7 +6,7 @@ use super::*;
 use crate::host::{BootTicks, OwnId};
 
 const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0";
-const NAME: &str = "cri-event-conformance-3f2a-9b.4711-123.2";
+const NAME: &str = "cri-event-conformance-3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b.4711-123.2";
 
 fn ours() -> PodCgroup {
     PodCgroup::parse(NAME).expect("a run gives such names")
@@ -45,34 +45,37 @@ fn make(folder: &TempDir, path: &str) -> PathBuf {
 
 #[test]
 fn names_tell_the_run_and_only_ours_are_read() {
-    let run = RunId::from("3f2a-9b".to_owned());
+    let run = RunId::from("3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b".to_owned());
     let cgroup = PodCgroup::new(&run, 7, CgroupDriver::Cgroupfs);
     assert_eq!(PodCgroup::parse(&cgroup.to_string()), Some(cgroup.clone()));
     let slice = PodCgroup::new(&run, 7, CgroupDriver::Systemd);
     assert_eq!(PodCgroup::parse(&slice.to_string()), Some(slice.clone()));
     // A dash would make it a slice within others.
     let name = slice.parent();
-    assert!(name.starts_with("cri_event_conformance_3f2a_9b.") && name.ends_with(".7.slice"));
+    assert!(
+        name.starts_with("cri_event_conformance_3f2a9b10_5c4d_4e6f_8a7b_9c0d1e2f3a4b.")
+            && name.ends_with(".7.slice")
+    );
     assert!(!name.contains('-') && !name.contains('/'), "{name}");
     assert_eq!(
         (cgroup.owner().run(), cgroup.path().chars().next()),
-        ("3f2a-9b", Some('/'))
+        ("3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b", Some('/'))
     );
     assert_eq!(
         (ours().owner().run(), ours().owner().process()),
-        ("3f2a-9b", "4711-123")
+        ("3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b", "4711-123")
     );
     for other in [
         "kubepods",
         "cri-event-conformance",
-        "cri-event-conformance-3f2a-9b",
-        "cri-event-conformance-3f2a-9b.4711-123",
-        "cri-event-conformance-3f2a-9b.4711-123.2.slice",
-        "cri-event-conformance-3f2a-9b.4711-123.x",
-        "cri-event-conformance-3f2a-9b.4711-123.02",
+        "cri-event-conformance-3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b",
+        "cri-event-conformance-3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b.4711-123",
+        "cri-event-conformance-3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b.4711-123.2.slice",
+        "cri-event-conformance-3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b.4711-123.x",
+        "cri-event-conformance-3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b.4711-123.02",
         "cri-event-conformance-.4711-123.2",
         "cri-event-conformance-../x.4711-123.2",
-        "a-cri-event-conformance-3f2a-9b.4711-123.2",
+        "a-cri-event-conformance-3f2a9b10-5c4d-4e6f-8a7b-9c0d1e2f3a4b.4711-123.2",
     ] {
         assert_eq!(PodCgroup::parse(other), None, "{other}");
     }
