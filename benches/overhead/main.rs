@@ -134,7 +134,8 @@ async fn bare_loop(
     }
     let took = host::elapsed(began);
     let log_parent = options.drive.pods.log_dir.as_deref();
-    drive::sweep_host((&caller, socket), Some(&run), log_parent).await?;
+    let directories = LogDirectory::found(log_parent)?;
+    drive::sweep_host((&caller, socket), Some(&run), directories).await?;
     Ok(took)
 }
 

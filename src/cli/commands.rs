@@ -14,12 +14,13 @@ use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::doctor::{DoctorOptions, examine};
-use crate::drive::{self, RecordingClient};
+use crate::drive::{self, RecordingClient, Sweep};
+use crate::escape::printable;
 use crate::explore::{ExploreError, ExploreOptions, explore};
 use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
-use crate::host;
+use crate::host::{self, LogDirectory};
 use crate::limits;
 use crate::measure::measure;
 use crate::model::{self, Behaviour, ServeError};
@@ -285,39 +286,19 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
     let undecided = |fault: &dyn std::error::Error| {
         Fault::new(Exit::Undecided, format!("error: {}", chain(fault)))
     };
+    let directories = LogDirectory::found(logs)
+        .map_err(|fault| Fault::new(Exit::Usage, format!("error: --log-dir: {fault}")))?;
     let runtime = Runtime::new().map_err(|fault| undecided(&fault))?;
     let swept = runtime.block_on(async {
         let client =
             Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
         let caller = RecordingClient::new(client);
-        drive::sweep_host((&caller, endpoints.runtime.socket()), run, logs)
+        drive::sweep_host((&caller, endpoints.runtime.socket()), run, directories)
             .await
             .map_err(|fault| undecided(&fault))
     })?;
-    let mut lines = String::new();
-    for (what, removed) in [
-        ("sandbox", &swept.sandboxes),
-        ("container", &swept.containers),
-        ("image", &swept.images),
-        ("cgroup", &swept.cgroups),
-        ("log directory", &swept.logs),
-    ] {
-        lines.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
-    }
-    let ended = swept.processes.iter();
-    lines.extend(ended.map(|process| format!("killed {process}\n")));
-    for run in &swept.alive {
-        let line =
-            format!("skipped: run {run} is still in progress; use --run-id {run} to remove it\n");
-        lines.push_str(&line);
-    }
-    let skipped = swept.skipped.iter();
-    lines.extend(skipped.map(|reason| format!("skipped: {reason}\n")));
-    if lines.is_empty() && swept.failures.is_empty() {
-        lines.push_str("nothing to remove\n");
-    }
-    print(lines.as_bytes())?;
+    print_swept(&swept)?;
     match &swept.failures[..] {
         [] => Ok(Exit::Conformant),
         failures => Err(Fault::new(
@@ -328,6 +309,38 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
             ),
         )),
     }
+}
+
+/// Prints a line for each thing that was removed, ended or left alone.
+fn print_swept(swept: &Sweep) -> Result<Exit, Fault> {
+    let mut lines = Vec::new();
+    for (what, removed) in [
+        ("sandbox", &swept.sandboxes),
+        ("container", &swept.containers),
+        ("image", &swept.images),
+        ("cgroup", &swept.cgroups),
+        ("log directory", &swept.logs),
+    ] {
+        lines.extend(removed.iter().map(|id| format!("removed {what} {id}")));
+    }
+    let ended = swept.processes.iter();
+    lines.extend(ended.map(|process| format!("killed {process}")));
+    lines.extend(swept.alive.iter().map(|run| {
+        format!("skipped: run {run} is still in progress; use --run-id {run} to remove it")
+    }));
+    lines.extend(swept.unrecorded.iter().map(|run| {
+        format!(
+            "skipped: no record of run {run} was found, so its log directory may be left, and \
+             processes; if it had --log-dir, clean up with the same"
+        )
+    }));
+    let skipped = swept.skipped.iter();
+    lines.extend(skipped.map(|reason| format!("skipped: {reason}")));
+    if lines.is_empty() && swept.failures.is_empty() {
+        lines.push("nothing to remove".to_owned());
+    }
+    let lines = lines.iter().map(|line| printable(line) + "\n");
+    print(lines.collect::<String>().as_bytes())
 }
 
 fn image(

@@ -115,7 +115,11 @@ impl From<MeasureError> for Fault {
 
 impl From<DoctorError> for Fault {
     fn from(fault: DoctorError) -> Self {
-        Self::new(Exit::Undecided, format!("error: {}", chain(&fault)))
+        let exit = match fault {
+            DoctorError::Root { .. } => Exit::Usage,
+            DoctorError::System(_) => Exit::Undecided,
+        };
+        Self::new(exit, format!("error: {}", chain(&fault)))
     }
 }
 

@@ -45,6 +45,14 @@ const NO_ENDPOINT: &str = "none";
 pub enum DoctorError {
     #[error("start: {0}")]
     System(#[from] io::Error),
+    /// The root directory cannot be opened.
+    #[error("--root: {path}: {source}")]
+    Root {
+        /// Its path.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
 }
 
 /// All that is known of a node.
@@ -67,6 +75,10 @@ pub fn examine(
     endpoints: Result<&Endpoints, &str>,
     options: &DoctorOptions,
 ) -> Result<Diagnosis, DoctorError> {
+    FileTree::at(&options.root).list("/").map_err(|source| {
+        let path = options.root.clone();
+        DoctorError::Root { path, source }
+    })?;
     let reactor = Runtime::new()?;
     let facts = reactor.block_on(collect(endpoints, options));
     Ok(facts.diagnosis())

@@ -35,6 +35,7 @@ pub use session::{
 };
 pub use stream_error::StreamError;
 pub use sweep::{
-    ForeignPods, SweepError, foreign_pods, image_tag, list_leftovers, listed_ids, sweep, sweep_host,
+    ForeignPods, Sweep, SweepError, foreign_pods, image_tag, list_leftovers, listed_ids, sweep,
+    sweep_host,
 };
 pub use user_hooks::UserHooks;

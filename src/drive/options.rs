@@ -64,6 +64,7 @@ pub struct PodOptions {
     #[arg(
         long,
         value_name = "CGROUP",
+        value_parser = cgroup,
         hide_short_help = true,
         help_heading = "Execution"
     )]
@@ -99,4 +100,16 @@ pub enum Allowance {
     Disruption,
     /// Stopping and starting the runtime under pods of others, too
     DisruptionWithForeignPods,
+}
+
+/// A parent cgroup, which cannot lead out of the hierarchy; empty for the runtime's own.
+fn cgroup(text: &str) -> Result<String, String> {
+    let is_plain =
+        |name: &str| !matches!(name, "" | "." | "..") && !name.contains(|it: char| it.is_control());
+    let is_slice = text.strip_suffix(".slice").is_some() && !text.contains('/') && is_plain(text);
+    let path = text.strip_prefix('/');
+    if text.is_empty() || is_slice || path.is_some_and(|path| path.split('/').all(is_plain)) {
+        return Ok(text.to_owned());
+    }
+    Err("it must be a slice, as test.slice, or an absolute path without `..`, as /test".to_owned())
 }

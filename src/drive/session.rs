@@ -19,10 +19,9 @@ use super::stream_error::{StreamError, stream_ended};
 use crate::cri::{Endpoint, Subscription};
 use crate::history::{
     Body, CallFault, CaseRun, CgroupDriver, ContainerId, ContainerSpec, Entry, Labels, OciRuntime,
-    PodUid, Reply, Request, RunId, SandboxId, SandboxListing, SandboxSpec, StreamEnd,
-    SubscriptionId,
+    PodUid, Reply, Request, RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
 };
-use crate::host::{Kernel, OwnIds, Owner, is_uuid};
+use crate::host::Kernel;
 use crate::metrics::Metrics;
 use crate::recorder::{Reader, Recorder};
 use crate::workload::Workload;
@@ -49,31 +48,8 @@ pub fn run_labels(run: &RunId) -> Labels {
     ])
 }
 
-/// The run that made a sandbox. Its labels alone prove nothing, as anyone may give them to a pod:
-/// name, namespace and UID in its metadata must be the labelled ones.
-pub(super) fn owner_of_sandbox(sandbox: &SandboxListing, made: &OwnIds) -> Option<Owner> {
-    let owner = owner_of(&sandbox.labels, made.contains(sandbox.id.as_str()))?;
-    let pod = sandbox.metadata.as_ref()?;
-    let given = [&*pod.name, &*pod.namespace, pod.uid.as_str()];
-    let labelled = KUBELET_LABELS.map(|label| sandbox.labels.get(label).map(|value| &**value));
-    (labelled == given.map(Some)).then_some(owner)
-}
-
-/// The run that made a sandbox or container with these labels: a pod of a run has the namespace of
-/// the suite and a name that ends with the beginning of its UID. Only one that a call of the run is
-/// known to have made may lack the UID, as a case leaves it out.
-pub(super) fn owner_of(labels: &Labels, is_made: bool) -> Option<Owner> {
-    let value = |label| labels.get(label).map(|value| &**value);
-    let [name, namespace, uid] = KUBELET_LABELS.map(value);
-    let (name, uid) = (name?, uid?);
-    let is_without_uid = is_made && uid.is_empty();
-    let is_named = is_uuid(uid) && name.ends_with(&format!("-{}", &uid[..UID_IN_NAME]));
-    let owner = Owner::parse(value(RUN_LABEL)?, value(PROCESS_LABEL)?);
-    owner.filter(|_| (is_named || is_without_uid) && namespace == Some(NAMESPACE))
-}
-
 /// How much of the UID of a pod is in its name.
-const UID_IN_NAME: usize = 8;
+pub(super) const UID_IN_NAME: usize = 8;
 
 /// How a run talks to its runtime: what the user asked for, and what the run found out.
 #[derive(Clone, Debug)]

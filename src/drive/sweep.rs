@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::leftovers::{self, Ended};
 use super::pod_cgroup;
 use super::recording_client::RecordingClient;
-use super::session::{RUN_LABEL, owner_of_sandbox};
+use super::session::RUN_LABEL;
 use crate::history::{
     CallFault, ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId,
     SandboxListing, StatusCode,
@@ -25,6 +25,7 @@ use crate::{host, limits};
 
 use containers::{Ids, containers, orphans, sweep_orphans};
 pub use listing::{ForeignPods, foreign_pods, list_leftovers, listed_ids};
+use listing::{owner_of, owner_of_sandbox};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
@@ -42,6 +43,8 @@ pub struct Sweep {
     pub processes: Vec<String>,
     /// Runs that still go on, and were left alone.
     pub alive: BTreeSet<String>,
+    /// Runs that have left something, and of which no record was found.
+    pub unrecorded: BTreeSet<String>,
     /// What was left alone for another reason, one sentence each.
     pub skipped: Vec<String>,
     /// What could not be removed, one sentence each.
@@ -62,7 +65,18 @@ struct Owned {
     ids: OwnIds,
     /// The runs whose monitors are theirs.
     runs: Vec<Owner>,
+    /// The runs of which records were found.
+    recorded: Vec<Owner>,
     elsewhere: BTreeSet<String>,
+}
+
+impl Owned {
+    /// Notes a run that has left something.
+    fn note(&self, owner: &Owner, done: &mut Sweep) {
+        if !self.recorded.contains(owner) {
+            done.unrecorded.insert(owner.run().to_owned());
+        }
+    }
 }
 
 /// Removes the sandboxes, images and cgroups of a run of this process; but not the sandboxes to
@@ -76,6 +90,7 @@ pub async fn sweep(
     let owned = Owned {
         ids: place.0.made(),
         runs: vec![Owner::new(run)],
+        recorded: vec![Owner::new(run)],
         elsewhere: BTreeSet::new(),
     };
     sweep_owned(place, Some(run), keep, owned).await
@@ -88,7 +103,7 @@ async fn sweep_owned(
     mut owned: Owned,
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
-    let (sandboxes, foreign) = to_remove(client, run, keep, &owned.ids, &mut done).await?;
+    let (sandboxes, foreign) = to_remove(client, run, keep, &owned, &mut done).await?;
     let containers = containers(client).await.ok();
     let listed = containers.as_deref().unwrap_or_default();
     let of_others = Ids::of(&foreign, listed, |_| false).removed;
@@ -142,8 +157,8 @@ async fn sweep_owned(
         end_processes(kernel, &left, true, &mut done).await;
     }
     if keep.is_empty() {
-        sweep_images(client, run, &mut done).await?;
-        sweep_cgroups(kernel, run, &owned.elsewhere, &mut done).await;
+        sweep_images(client, run, &owned, &mut done).await?;
+        sweep_cgroups(kernel, run, &owned, &mut done).await;
     }
     Ok(done)
 }
@@ -166,12 +181,12 @@ async fn to_remove(
     client: &RecordingClient,
     run: Option<&RunId>,
     keep: &[SandboxId],
-    made: &OwnIds,
+    known: &Owned,
     done: &mut Sweep,
 ) -> Result<(Vec<SandboxId>, Vec<SandboxId>), SweepError> {
     let (mut found, mut foreign) = (Vec::new(), Vec::new());
     for sandbox in listed(client, None).await? {
-        let Some(owner) = owner_of_sandbox(&sandbox, made) else {
+        let Some(owner) = owner_of_sandbox(&sandbox, &known.ids) else {
             if sandbox.labels.contains_key(RUN_LABEL) {
                 let pod = sandbox.metadata.unwrap_or_default();
                 done.skipped.push(format!(
@@ -190,6 +205,7 @@ async fn to_remove(
             done.alive.insert(owner.run().to_owned());
             continue;
         }
+        known.note(&owner, done);
         found.push(sandbox.id);
     }
     Ok((found, foreign))
@@ -226,19 +242,21 @@ async fn end_processes(kernel: &Kernel, ids: &OwnIds, removed: bool, done: &mut 
 }
 
 /// The same, of a run that has made nothing in this process, or of all, on the runtime at this
-/// socket; and their log directories below this one, or below the usual ones. Only what the records
-/// in such a directory name is ended on the host.
+/// socket; and those of these log directories that are theirs. Only what the records in such a
+/// directory name is ended on the host.
 pub async fn sweep_host(
     (client, socket): (&RecordingClient, Option<&Path>),
     run: Option<&RunId>,
-    log_parent: Option<&Path>,
+    directories: Vec<LogDirectory>,
 ) -> Result<Sweep, SweepError> {
     let mut skipped = Sweep::default();
-    let (directories, owned) = log_directories(run, (socket, log_parent), &mut skipped);
-    let runs = owned.runs.clone();
+    let (directories, owned) = log_directories(run, (socket, directories), &mut skipped);
+    let (runs, recorded) = (owned.runs.clone(), owned.recorded.clone());
     let mut done = sweep_owned((client, &Kernel::Host), run, &[], owned).await?;
     let unexplained = host::unexplained_shims(&runs, &listed_ids(client).await?);
     done.skipped.extend(unexplained);
+    done.skipped
+        .extend(host::unrecorded_monitors(&recorded, run));
     done.alive.append(&mut skipped.alive);
     done.skipped.append(&mut skipped.skipped);
     // Where a process is left, the next attempt needs the records.
@@ -252,15 +270,15 @@ pub async fn sweep_host(
 /// socket; and what their records name.
 fn log_directories(
     run: Option<&RunId>,
-    (socket, parent): (Option<&Path>, Option<&Path>),
+    (socket, mut found): (Option<&Path>, Vec<LogDirectory>),
     done: &mut Sweep,
 ) -> (Vec<LogDirectory>, Owned) {
     let mut of_runs = Owned {
         ids: OwnIds::default(),
         runs: Vec::new(),
+        recorded: found.iter().map(|logs| logs.owner().clone()).collect(),
         elsewhere: BTreeSet::new(),
     };
-    let mut found = LogDirectory::found(parent);
     found.retain(|logs| {
         let owner = logs.owner();
         if run.is_some_and(|run| run.as_str() != owner.run()) {
@@ -311,21 +329,17 @@ fn sweep_logs(directories: &[LogDirectory], done: &mut Sweep) {
 }
 
 /// Removes what was made for pods, which are gone by now.
-async fn sweep_cgroups(
-    kernel: &Kernel,
-    run: Option<&RunId>,
-    elsewhere: &BTreeSet<String>,
-    done: &mut Sweep,
-) {
+async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, known: &Owned, done: &mut Sweep) {
     for cgroup in kernel.cgroups() {
         let (owner, process) = (cgroup.owner().run(), cgroup.owner().process());
-        if run.is_some_and(|run| run.as_str() != owner) || elsewhere.contains(owner) {
+        if run.is_some_and(|run| run.as_str() != owner) || known.elsewhere.contains(owner) {
             continue;
         }
         if run.is_none() && host::is_alive(process) {
             done.alive.insert(owner.to_owned());
             continue;
         }
+        known.note(cgroup.owner(), done);
         match pod_cgroup::remove(kernel, &cgroup).await {
             Ok(()) => done.cgroups.push(cgroup.to_string()),
             Err(fault) => done.failures.push(format!("cgroup {cgroup}: {fault}")),
@@ -397,6 +411,7 @@ async fn listed(
 async fn sweep_images(
     client: &RecordingClient,
     run: Option<&RunId>,
+    known: &Owned,
     done: &mut Sweep,
 ) -> Result<(), SweepError> {
     let Reply::Images(images) = ask(client, Request::ListImages).await? else {
@@ -411,6 +426,7 @@ async fn sweep_images(
         if !ours {
             continue;
         }
+        known.note(&owner, done);
         match client.call(None, Request::RemoveImage(tag.clone())).await {
             Ok(_) => done.images.push(tag.clone()),
             Err(fault) => done.failures.push(format!("image {tag}: {fault}")),

@@ -15,8 +15,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::cgroup::Hierarchies;
 use super::command_line::{CONMON, CommandLine};
 use super::container_process::began;
+use super::is_alive;
 use super::owner::{OwnId, OwnIds, Owner, SHORTEST_ID, id_in};
 use crate::files;
+use crate::history::RunId;
 
 /// The mount point of procfs.
 const PROC: &str = "/proc";
@@ -193,9 +195,39 @@ pub(super) fn monitors_of(ids: &BTreeSet<String>) -> usize {
     commands.filter(is_one).count()
 }
 
+/// The monitors of runs that have ended and of which no record was found, a sentence each; but only
+/// of this run, if one is given.
+pub fn unrecorded_monitors(recorded: &[Owner], run: Option<&RunId>) -> Vec<String> {
+    let entries = std::fs::read_dir(PROC).into_iter().flatten();
+    let processes = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let unrecorded = processes.filter_map(|process| {
+        let (owner, OwnId { id, .. }, above) = monitor(&process)?;
+        let is_one = run.map_or_else(
+            || !is_alive(owner.process()),
+            |run| run.as_str() == owner.run(),
+        );
+        if !is_one || recorded.contains(&owner) || !is_equal(&process) {
+            return None;
+        }
+        let (run, pid, above) = (owner.run(), process.file_name()?.to_str()?, above.display());
+        Some(format!(
+            "process {pid} of {id} stays: no record was found of its run {run}, whose logs are in \
+             {above}; clean up with --log-dir '{above}'"
+        ))
+    });
+    unrecorded.collect()
+}
+
 /// The container or sandbox that this process monitors, if its logs belong to one of the given
 /// runs.
 fn monitored_by(process: &Path, runs: &[Owner]) -> Option<OwnId> {
+    let (owner, id, _) = monitor(process)?;
+    runs.contains(&owner).then_some(id)
+}
+
+/// The run of the container or sandbox that this process monitors, as its logs show, its id, and
+/// the parent of the run's log directory.
+fn monitor(process: &Path) -> Option<(Owner, OwnId, PathBuf)> {
     let command = std::fs::read(process.join("cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command);
     let command = CommandLine::parse(&command)?;
@@ -205,13 +237,12 @@ fn monitored_by(process: &Path, runs: &[Owner]) -> Option<OwnId> {
     } else {
         log_directory(&process.join("cwd/config.json"))?
     };
-    let owners = log
-        .iter()
-        .filter_map(|name| Owner::from_name(name.to_str()?));
-    let mut owners = owners.filter(|owner| runs.contains(owner));
-    let since = owners.next()?.began()?;
-    let id = id.to_owned();
-    (began(process)? >= since).then_some(OwnId { id, since })
+    let (owner, above) = log.ancestors().find_map(|logs| {
+        let owner = Owner::from_name(logs.file_name()?.to_str()?)?;
+        Some((owner, logs.parent()?.to_owned()))
+    })?;
+    let (id, since) = (id.to_owned(), owner.began()?);
+    (began(process)? >= since).then_some((owner, OwnId { id, since }, above))
 }
 
 /// The log directory of a sandbox, from an annotation in the OCI specification in the working

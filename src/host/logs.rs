@@ -50,7 +50,7 @@ pub struct RunRecords {
     pub made: OwnIds,
 }
 
-/// The log directory could not be created.
+/// The log directory could not be created, or its parent not be listed.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
 pub struct LogDirectoryError {
@@ -167,13 +167,17 @@ impl LogDirectory {
     }
 
     /// The log directories that this user's runs have left below `parent` or the default parents.
-    pub fn found(parent: Option<&Path>) -> Vec<Self> {
-        let parents = parent.map_or_else(default_parents, |parent| vec![parent.to_owned()]);
-        let found = parents.iter().map(|parent| {
-            let above = Folder::open(parent);
-            above.map_or_else(|_| Vec::new(), |above| Self::below(&above, parent))
-        });
-        found.flatten().collect()
+    /// Fails if `parent` cannot be listed.
+    pub fn found(parent: Option<&Path>) -> Result<Vec<Self>, LogDirectoryError> {
+        let below = |parent: &Path| Self::below(&Folder::open(parent)?, parent);
+        let Some(parent) = parent else {
+            let found = default_parents().into_iter();
+            return Ok(found
+                .flat_map(|it| below(&it).unwrap_or_default())
+                .collect());
+        };
+        let path = parent.to_owned();
+        below(parent).map_err(|source| LogDirectoryError { path, source })
     }
 
     /// Those below `/var/log` of a root directory, whose links do not lead out of it.
@@ -181,13 +185,14 @@ impl LogDirectory {
         let parent = Path::new(DEFAULT_PARENT);
         let above = Folder::open(root).and_then(|root| root.open_inside(parent));
         let path = root.join(parent.strip_prefix("/").unwrap_or(parent));
-        above.map_or_else(|_| Vec::new(), |above| Self::below(&above, &path))
+        let found = above.and_then(|above| Self::below(&above, &path));
+        found.unwrap_or_default()
     }
 
-    fn below(above: &Folder, parent: &Path) -> Vec<Self> {
-        let names = above.names(SEARCHED).unwrap_or_default().into_iter();
+    fn below(above: &Folder, parent: &Path) -> io::Result<Vec<Self>> {
+        let names = above.names(SEARCHED)?.into_iter();
         let found = names.filter_map(|name| Self::at(above, parent, &name));
-        found.collect()
+        Ok(found.collect())
     }
 
     /// The log directory of this name; none if it is not one of this user's runs.
@@ -247,8 +252,8 @@ mod tests {
     }
 
     fn found(parent: &Path) -> Vec<PathBuf> {
-        let found = LogDirectory::found(Some(parent)).into_iter();
-        found.map(|logs| logs.path).collect()
+        let found = LogDirectory::found(Some(parent)).expect("it is there");
+        found.into_iter().map(|logs| logs.path).collect()
     }
 
     fn own() -> OwnId {
@@ -277,7 +282,7 @@ mod tests {
         let parent = tempfile::tempdir().expect("a directory");
         let logs = made(parent.path());
         logs.note(&own()).expect("it is written");
-        let found = LogDirectory::found(Some(parent.path()));
+        let found = LogDirectory::found(Some(parent.path())).expect("it is there");
         let records = found.first().expect("it is found").records();
         assert_eq!(records.made, [own()].into_iter().collect());
         assert!(records.are_of(Some(Path::new(SOCKET))));

@@ -50,7 +50,7 @@ pub use file_tree::FileTree;
 pub use filled_disk::{FillError, FilledDisk};
 pub use interrupts::{InterruptSignals, on_interrupt};
 pub use kubelet::{KubeletProcess, KubeletSettings, kubelets};
-pub use leftovers::{Leftover, unexplained_shims};
+pub use leftovers::{Leftover, unexplained_shims, unrecorded_monitors};
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use monitor::{FrozenMonitor, Monitored, thaw_monitors};
 pub use owner::{OwnId, OwnIds, Owner, is_uuid};

@@ -25,6 +25,20 @@ fn doctor(fake: &FakeCri, more: &[&str]) -> Ended {
     suite(args.iter().chain(more)).run()
 }
 
+#[test]
+fn a_root_that_is_no_directory_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for root in [file, folder.path().join("missing")] {
+        let root = root.to_str().unwrap();
+        let message = format!("error: --root: {root}: ");
+        suite(["doctor", "--root", root])
+            .run()
+            .fails(2, &[&message]);
+    }
+}
+
 #[track_caller]
 fn check(flaw: Flaw, code: i32, findings: &[&str]) {
     let fake = FakeCri::start(flaw);

@@ -151,44 +151,33 @@ impl FakeCri {
     pub(crate) fn add_pod_of_a_kubelet(&self) {
         let labels = ["name", "namespace", "uid"];
         let labels = labels.map(|label| (format!("io.kubernetes.pod.{label}"), label.to_owned()));
-        self.add_pod("kubelets", None, labels.into());
+        self.add_pod("kubelets", PodSandboxMetadata::default(), labels.into());
     }
 
     /// A sandbox of this run, which nobody has removed, is there from now on.
     pub(crate) fn add_pod_of_a_run(&self, run: &str) {
         let mut labels = run_labels(&RunId::from(run));
         labels.insert(PROCESS_LABEL, "1-1");
-        let [name, uid] = [
-            "ord-01-pod-0a1b2c3d",
-            "0a1b2c3d-0000-4000-8000-000000000000",
-        ];
-        let values = [name, NAMESPACE, uid];
-        let of_kubelet = KUBELET_LABELS.into_iter().zip(values);
-        let of_kubelet = of_kubelet.map(|(label, value)| (label.to_owned(), value.to_owned()));
+        let name = "ord-01-pod-0a1b2c3d";
+        let uid = "0a1b2c3d-0000-4000-8000-000000000000";
+        for (label, value) in KUBELET_LABELS.into_iter().zip([name, NAMESPACE, uid]) {
+            labels.insert(label, value);
+        }
         let labels = labels.iter();
         let labels = labels.map(|(label, value)| (label.to_string(), value.to_string()));
-        let pod = PodSandboxMetadata {
+        let metadata = PodSandboxMetadata {
             name: name.to_owned(),
             namespace: NAMESPACE.to_owned(),
             uid: uid.to_owned(),
             attempt: 0,
         };
-        self.add_pod("left", Some(pod), labels.chain(of_kubelet).collect());
+        self.add_pod("left", metadata, labels.collect());
     }
 
-    fn add_pod(
-        &self,
-        id: &str,
-        metadata: Option<PodSandboxMetadata>,
-        labels: HashMap<String, String>,
-    ) {
-        let sandbox = PodSandbox {
-            id: id.to_owned(),
-            metadata,
-            labels,
-            ..PodSandbox::default()
-        };
-        self.state.sandboxes().insert(sandbox.id.clone(), sandbox);
+    fn add_pod(&self, id: &str, of: PodSandboxMetadata, labels: HashMap<String, String>) {
+        let mut sandbox = PodSandbox::default();
+        (sandbox.id, sandbox.metadata, sandbox.labels) = (id.to_owned(), Some(of), labels);
+        self.state.sandboxes().insert(id.to_owned(), sandbox);
     }
 
     /// How many sandboxes there are.

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::{Sweep, SweepError, ask, kill, listed, remove};
+use super::{Sweep, SweepError, ask, kill, listed, owner_of, remove};
 use crate::drive::recording_client::RecordingClient;
-use crate::drive::session::owner_of;
 use crate::history::{ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId};
 use crate::host::OwnIds;
 use crate::{host, limits};

@@ -5,9 +5,32 @@ use std::path::Path;
 
 use super::{SweepError, ask, containers, listed, orphans, owner_of_image};
 use crate::drive::recording_client::RecordingClient;
-use crate::drive::session::{KUBELET_LABELS, owner_of_sandbox};
-use crate::history::{Reply, Request, SandboxId, SandboxListing, SandboxState};
-use crate::host::{self, Kernel, LogDirectory, OwnIds, Owner};
+use crate::drive::session::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, UID_IN_NAME};
+use crate::history::{Labels, Reply, Request, SandboxId, SandboxListing, SandboxState};
+use crate::host::{self, Kernel, LogDirectory, OwnIds, Owner, is_uuid};
+
+/// The run that made a sandbox. Its labels alone prove nothing, as anyone may give them to a pod:
+/// name, namespace and UID in its metadata must be the labelled ones.
+pub(super) fn owner_of_sandbox(sandbox: &SandboxListing, made: &OwnIds) -> Option<Owner> {
+    let owner = owner_of(&sandbox.labels, made.contains(sandbox.id.as_str()))?;
+    let pod = sandbox.metadata.as_ref()?;
+    let given = [&*pod.name, &*pod.namespace, pod.uid.as_str()];
+    let labelled = KUBELET_LABELS.map(|label| sandbox.labels.get(label).map(|value| &**value));
+    (labelled == given.map(Some)).then_some(owner)
+}
+
+/// The run that made a sandbox or container with these labels: a pod of a run has the namespace of
+/// the suite and a name that ends with the beginning of its UID. Only one that a call of the run is
+/// known to have made may lack the UID, as a case leaves it out.
+pub(super) fn owner_of(labels: &Labels, is_made: bool) -> Option<Owner> {
+    let value = |label| labels.get(label).map(|value| &**value);
+    let [name, namespace, uid] = KUBELET_LABELS.map(value);
+    let (name, uid) = (name?, uid?);
+    let is_without_uid = is_made && uid.is_empty();
+    let is_named = is_uuid(uid) && name.ends_with(&format!("-{}", &uid[..UID_IN_NAME]));
+    let owner = Owner::parse(value(RUN_LABEL)?, value(PROCESS_LABEL)?);
+    owner.filter(|_| (is_named || is_without_uid) && namespace == Some(NAMESPACE))
+}
 
 /// The ids of all sandboxes and containers that the runtime lists.
 pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, SweepError> {

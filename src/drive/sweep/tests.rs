@@ -405,7 +405,8 @@ fn cleaned_of(id: &str, since: BootTicks, socket: &str) -> (Sweep, bool) {
     let done = runtime.block_on(async {
         let (client, _) = connected(0, StatusCode::UNKNOWN).await;
         let place = (&client, Some(Path::new(socket)));
-        sweep_host(place, Some(&run), Some(parent.path())).await
+        let directories = LogDirectory::found(Some(parent.path())).expect("it is there");
+        sweep_host(place, Some(&run), directories).await
     });
     (done.expect("it can list"), logs.path().exists())
 }
