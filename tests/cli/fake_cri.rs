@@ -388,7 +388,9 @@ impl State {
                 pod.metadata.get_or_insert_default().uid = number.to_string();
             }
             event.container_id = format!("{number:064}");
-            event.containers_statuses[0].id = event.container_id.clone();
+            event.containers_statuses[0]
+                .id
+                .clone_from(&event.container_id);
             let own = format!("{number:010}").repeat(200_000);
             pod.annotations.insert("large".to_owned(), own);
             Ok(event)
