@@ -121,7 +121,7 @@ impl LivePleg {
 
     /// Relists one pod. None if a list fails or lacks the pod: that is left to the next relist of
     /// all pods.
-    pub(super) async fn relist_pod(&mut self, uid: &SharedUid) -> Option<Relist> {
+    async fn relist_pod(&mut self, uid: &SharedUid) -> Option<Relist> {
         let began = host::now();
         let relisted = self.relist_pod_at(began, uid).await;
         self.metrics.pod_relisted(host::elapsed(began));

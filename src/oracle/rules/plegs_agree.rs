@@ -1,11 +1,10 @@
 //! INV-13: replays a history to two kubelets, one with the Generic and one with the Evented PLEG.
 //! While a pod is at rest, both must hold the same status of it.
 //!
-//! The input of the Generic PLEG is the relists: those of all pods, which run during the cases;
-//! those on demand after each call of a run that changes a pod, or, in a watch, after an inferred
-//! sync; and the one with which the driver inspects each pod at the end of a case's steps. The
-//! Evented PLEG has none on demand, which came with 1.36: up to 1.35 nothing mends the loss of an
-//! event for 300 s.
+//! The input of the Generic PLEG is the relists: those of all pods, which run during the cases; the
+//! one on demand with which the driver inspects each pod at the end of a case's steps; and, in a
+//! watch, those on demand after an inferred sync. The Evented PLEG has none on demand, which came
+//! with 1.36: up to 1.35 nothing mends the loss of an event for 300 s.
 //!
 //! The input of the Evented PLEG of kubelet 1.26 to 1.36 is the events of one stream and, after the
 //! end of a stream, the next relist. In that relist it takes the containers from `PodSandboxStatus`
