@@ -102,14 +102,7 @@ impl LivePleg {
                     tick.reset();
                     Some(relisted)
                 }
-                Some((uid, requested_at)) = self.requests.1.recv() => {
-                    // A relist of all pods that began later has served the request.
-                    if self.generic.is_due(requested_at) {
-                        self.relist_pod(&uid).await.map(Ok)
-                    } else {
-                        None
-                    }
-                }
+                Some(request) = self.requests.1.recv() => self.relist_pod(request).await.map(Ok),
             };
             if let Some(relisted) = relisted
                 && to.send(relisted).await.is_err()
@@ -119,11 +112,15 @@ impl LivePleg {
         }
     }
 
-    /// Relists one pod. None if a list fails or lacks the pod: that is left to the next relist of
-    /// all pods.
-    async fn relist_pod(&mut self, uid: &SharedUid) -> Option<Relist> {
+    /// Relists one pod, unless a relist of all pods has served the request. None, too, if a list
+    /// fails or lacks the pod: that is left to the next relist of all pods.
+    async fn relist_pod(&mut self, request: Requested) -> Option<Relist> {
+        let (uid, requested_at) = request;
+        if !self.generic.is_due(requested_at) {
+            return None;
+        }
         let began = host::now();
-        let relisted = self.relist_pod_at(began, uid).await;
+        let relisted = self.relist_pod_at(began, &uid).await;
         self.metrics.pod_relisted(host::elapsed(began));
         relisted
     }
