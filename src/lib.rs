@@ -95,7 +95,7 @@
 //! `case::steps` with its keys and what makes it wrong, one in `drive::steps` with its effect, and
 //! a line in the list of [`case::Step`]. A new check is a file in `checks` with its keys, its
 //! validation, its assessment and its tests, and its `mod` line and a line in the list of
-//! [`checks::Check`], both in `checks/mod.rs`. What a runtime or a node need not have is a variant
+//! [`checks::Check`], both in `checks.rs`. What a runtime or a node need not have is a variant
 //! of [`case::Need`], with a file in `drive::probes` that measures it. An invariant is a file under
 //! `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that breaks it,
 //! and the most similar one that does not. A defect that the suite must notice is an entry of

@@ -6,7 +6,7 @@ use super::{everything, finding, none, product};
 
 /// File names that say nothing about the content.
 const DRAWERS: &[&str] = &[
-    "beside", "common", "details", "helpers", "misc", "more", "rest", "util", "utils",
+    "beside", "common", "details", "helpers", "misc", "mod", "more", "rest", "util", "utils",
 ];
 
 /// Endings of words: two files of a folder must differ by more than these.

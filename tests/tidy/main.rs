@@ -376,5 +376,5 @@ fn code_is_distinguished_from_text() {
     ] {
         assert!(tests.contains(&path), "{path} is not seen to be for tests");
     }
-    assert!(!tests.contains(&"src/oracle/mod.rs"));
+    assert!(!tests.contains(&"src/oracle.rs"));
 }

@@ -31,7 +31,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("src/host/kubelet", "reads /proc"),
     ("src/host/leftovers.rs", "reads /proc"),
     ("src/host/logs.rs", "reads /proc"),
-    ("src/host/mod.rs", "reads /proc"),
+    ("src/host.rs", "reads /proc"),
     ("src/host/monitor.rs", "reads /proc"),
     ("src/host/owner.rs", "reads /proc"),
     ("src/host/resources.rs", "reads /proc"),

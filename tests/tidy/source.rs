@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// One source file.
 pub(crate) struct Source {
-    /// Where it lies below the repository, such as `src/oracle/mod.rs`.
+    /// Where it lies below the repository, such as `src/oracle.rs`.
     pub(crate) path: String,
     /// All of it.
     pub(crate) text: String,
@@ -64,10 +64,9 @@ impl Source {
         }
     }
 
-    /// `src/oracle` for `src/oracle/mod.rs` and for `src/oracle.rs`.
+    /// `src/oracle` for `src/oracle.rs`.
     pub(crate) fn module(&self) -> &str {
-        let stem = self.path.trim_end_matches(".rs");
-        stem.strip_suffix("/mod").unwrap_or(stem)
+        self.path.trim_end_matches(".rs")
     }
 
     /// `oracle` for all below `src/oracle`; the crate's root and its
