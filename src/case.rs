@@ -14,7 +14,6 @@ pub mod load;
 mod locate;
 mod number;
 mod parse;
-mod renamed;
 mod requirement;
 mod schema;
 mod steps;

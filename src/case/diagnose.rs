@@ -9,7 +9,6 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use super::limits;
 use super::locate::{Part, Segment, locate, locate_repeated_key, locate_second_document, token};
-use super::renamed;
 
 /// How the YAML parser begins its objection to a second document.
 const SEVERAL_DOCUMENTS: &str = "deserializing from YAML containing more than one document";
@@ -283,8 +282,7 @@ fn with_known_words(objection: &str, rest: &str) -> (String, Option<String>) {
     };
     let known: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
     let name = word.trim_matches('`');
-    let help = renamed::advice(name, &known);
-    let help = help.or_else(|| did_you_mean(name, known.iter().copied()));
+    let help = did_you_mean(name, known.iter().copied());
     let help = help.unwrap_or_else(|| format!("expected {list}"));
     (format!("{objection}{word}"), Some(help))
 }

@@ -101,11 +101,6 @@ bad_cases! {
     not_only_ascii
     null_steps
     number_for_a_step
-    old_check
-    old_key
-    old_step
-    old_step_of_a_call
-    old_workload
     only_a_comment
     oom_group_without_a_limit
     oom_without_memory_limits

@@ -1,7 +1,6 @@
 //! The entries of an expectation file.
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::terms::{Bound, Day, Rate};
 use super::texts::{Signatures, Texts, has_in_order};
@@ -50,9 +49,6 @@ pub struct KnownFailure {
     /// failure of the case is no known one. All are, if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<Signatures>,
-    /// Always empty: a sentence, as older files have it, is refused.
-    #[serde(default, skip_serializing, deserialize_with = "refuse_sentence")]
-    pub actual: (),
 }
 
 /// A call that fails now and then, though the case has done nothing to make it fail.
@@ -130,16 +126,6 @@ impl KnownFailure {
         };
         self.case == other.case && conditions && cases && findings
     }
-}
-
-/// Says what to write in place of a sentence of a report.
-fn refuse_sentence<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
-    Err(D::Error::custom(
-        "`actual`, a sentence of a report, is not matched any more: write `finding` with the kind \
-         of the finding, such as `finding: missing-stopped`, or with values that were seen, too, \
-         such as `finding: {kind: wrong-events, events: [CREATED, DELETED]}`; JSON \
-         reports show both, and `--write-expectations` writes them",
-    ))
 }
 
 impl KnownFault {

@@ -461,7 +461,7 @@ fn what_is_wrong_in_a_finding_is_refused_with_what_to_write() {
         ),
         (
             "{runtime: a, known: [{case: X, reason: r, link: l, actual: it has not come}]}",
-            "`actual`, a sentence of a report, is not matched any more: write `finding`",
+            "unknown field `actual`",
         ),
     ] {
         let path = "known.yaml".to_owned();
