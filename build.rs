@@ -1,8 +1,7 @@
-//! Builds what the crate embeds: the workload program, the cases, the formats of histories and of
-//! traces, and the commit for `--version`.
+//! Builds the workload program and the formats of histories and of traces, and finds the commit for
+//! `--version`.
 
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +11,12 @@ fn main() {
     let manifest_dir = path_from("CARGO_MANIFEST_DIR");
     let out_dir = path_from("OUT_DIR");
     println!("cargo::rustc-env=GIT_COMMIT={}", git_commit(&manifest_dir));
-    for step in [
-        build_workload,
-        embed_cases,
-        embed_expectations,
-        compile_protos,
-    ] {
+    // A release embeds them: one that is added is not seen by the compiler. A debug build reads them.
+    if variable("PROFILE") == "release" {
+        println!("cargo::rerun-if-changed=cases");
+        println!("cargo::rerun-if-changed=ci/expectations");
+    }
+    for step in [build_workload, compile_protos] {
         if let Err(problem) = step(&manifest_dir, &out_dir) {
             println!("cargo::error={problem}");
         }
@@ -90,40 +89,6 @@ fn compile_protos(manifest_dir: &Path, _out_dir: &Path) -> Result<(), String> {
         .btree_map(["."])
         .compile_protos(&files, &[folder])
         .map_err(|fault| format!("compile the files of proto: {fault}").replace('\n', " "))
-}
-
-/// Writes `cases.rs`: a slice of the path and the text of each `cases/<area>/<name>.yaml`.
-fn embed_cases(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
-    println!("cargo::rerun-if-changed=cases");
-    let mut files = Vec::new();
-    for area in sorted_entries(&manifest_dir.join("cases"))? {
-        if area.is_dir() {
-            files.extend(sorted_entries(&area)?);
-        }
-    }
-    embed(&files, manifest_dir, &out_dir.join("cases.rs"))
-}
-
-/// Writes `expectations.rs`: the same of each `ci/expectations/<runtime>.yaml`.
-fn embed_expectations(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
-    println!("cargo::rerun-if-changed=ci/expectations");
-    let files = sorted_entries(&manifest_dir.join("ci/expectations"))?;
-    embed(&files, manifest_dir, &out_dir.join("expectations.rs"))
-}
-
-/// Writes a slice of the path and the text of those files that are YAML.
-fn embed(files: &[PathBuf], manifest_dir: &Path, target: &Path) -> Result<(), String> {
-    let mut list = String::from("&[\n");
-    for file in files {
-        if file.extension().is_some_and(|kind| kind == "yaml") {
-            let name = file.strip_prefix(manifest_dir).unwrap_or(file);
-            let (name, file) = (name.display().to_string(), file.display().to_string());
-            writeln!(list, "    ({name:?}, include_str!({file:?})),")
-                .map_err(|error| format!("list {name}: {error}"))?;
-        }
-    }
-    list.push_str("]\n");
-    fs::write(target, list).map_err(|error| format!("write {}: {error}", target.display()))
 }
 
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, String> {

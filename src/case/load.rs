@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rust_embed::RustEmbed;
+
 use super::diagnose::{Diagnostic, Diagnostics, Problem};
 use super::file::Place;
 use super::locate::{Part, Segment};
@@ -14,14 +16,23 @@ use super::{Case, Defect, Requirement, limits};
 use super::{defect, requirement};
 use crate::files::{self, FileId, Folder};
 
-/// The path and the text of each case file of this repository.
-const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/cases.rs"));
+/// The files of `cases` of this repository, as they were when the program was built. A debug build
+/// reads them as they are now, so that a changed case costs no build.
+#[derive(RustEmbed)]
+#[folder = "cases"]
+#[include = "*.yaml"]
+struct Embedded;
 
-/// What `cases/requirements.yaml` of this repository says.
-const REQUIREMENTS: &str = include_str!("../../cases/requirements.yaml");
-
-/// What `cases/defects.yaml` of this repository says.
-const DEFECTS: &str = include_str!("../../cases/defects.yaml");
+impl Embedded {
+    /// The text of a file, by its path below `cases`.
+    fn text(path: &Path) -> Result<String, Diagnostics> {
+        let file = path.to_str().and_then(Self::get);
+        let text = file.and_then(|file| String::from_utf8(file.data.into_owned()).ok());
+        let missing = "the file of this repository is missing, or is not UTF-8";
+        let found = || Diagnostics::of(vec![Diagnostic::of_file(path, missing)]);
+        text.ok_or_else(found)
+    }
+}
 
 /// The files in a folder of cases that are no cases.
 const NO_CASES: [&str; 2] = [requirement::FILE, defect::FILE];
@@ -47,11 +58,12 @@ pub enum LoadError {
     Invalid(#[from] Diagnostics),
 }
 
-/// The cases of this repository, as they were when the program was built, ordered by id.
+/// The cases of this repository, ordered by id.
 pub fn embedded() -> Result<Vec<Case>, Diagnostics> {
     let mut reader = Reader::default();
-    for (path, text) in EMBEDDED {
-        reader.text(Path::new(path), Path::new(path), text);
+    for name in Embedded::iter().filter(|name| name.contains('/')) {
+        let path = Path::new("cases").join(&*name);
+        reader.text(&path, &path, &Embedded::text(Path::new(&*name))?);
     }
     reader.finish()
 }
@@ -88,25 +100,27 @@ pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
     Ok(reader.finish()?)
 }
 
-/// The requirements of a folder of cases, or the built-in ones: of this repository, as they were
-/// when the program was built.
+/// The requirements of a folder of cases, or those of this repository.
 pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostics> {
     let own = cases.map(|folder| folder.join(requirement::FILE));
-    let read = match own.filter(|path| path.exists()) {
-        Some(path) => match text_of(&path) {
-            Ok(text) => requirement::parse(&path, &text),
-            Err(message) => Err(vec![Diagnostic::of_file(&path, message)]),
-        },
-        None => requirement::parse(&Path::new("cases").join(requirement::FILE), REQUIREMENTS),
+    let Some(path) = own.filter(|path| path.exists()) else {
+        let path = Path::new("cases").join(requirement::FILE);
+        let text = Embedded::text(Path::new(requirement::FILE))?;
+        return requirement::parse(&path, &text).map_err(Diagnostics::of);
+    };
+    let read = match text_of(&path) {
+        Ok(text) => requirement::parse(&path, &text),
+        Err(message) => Err(vec![Diagnostic::of_file(&path, message)]),
     };
     read.map_err(Diagnostics::of)
 }
 
-/// The defects that the suite must notice, as they were when the program was built. Their hooks are
-/// built in, so a folder of cases has none of its own.
+/// The defects of this repository that the suite must notice. Their hooks are built in, so a folder
+/// of cases has none of its own.
 pub fn defects() -> Result<Vec<Defect>, Diagnostics> {
     let path = Path::new("cases").join(defect::FILE);
-    defect::parse(&path, DEFECTS).map_err(Diagnostics::of)
+    let text = Embedded::text(Path::new(defect::FILE))?;
+    defect::parse(&path, &text).map_err(Diagnostics::of)
 }
 
 /// The search for case files in a folder. Follows links, but enters no folder twice.

@@ -1,12 +1,18 @@
 //! The expectation files of this repository, one for each runtime that it was measured on.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
+
+use rust_embed::RustEmbed;
 
 use super::known::Known;
 use crate::history::ExpectationFile;
 
-/// Path and text of each.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
+/// As they were when the program was built; a debug build reads them as they are now.
+#[derive(RustEmbed)]
+#[folder = "ci/expectations"]
+#[include = "*.yaml"]
+struct Embedded;
 
 /// The name under which a run has used the one of its runtime.
 const NAME: &str = "built-in expectations";
@@ -21,11 +27,13 @@ static READ: LazyLock<Vec<(ExpectationFile, Known)>> = LazyLock::new(|| {
 
 /// All of them, by their paths.
 pub fn builtin_files() -> Vec<ExpectationFile> {
-    let file = |(path, text): &(&str, &str)| ExpectationFile {
-        path: (*path).to_owned(),
-        text: (*text).to_owned(),
+    let file = |name: Cow<'static, str>| {
+        let data = Embedded::get(&name)?.data.into_owned();
+        let path = format!("ci/expectations/{name}");
+        let text = String::from_utf8(data).ok()?;
+        Some(ExpectationFile { path, text })
     };
-    FILES.iter().map(file).collect()
+    Embedded::iter().filter_map(file).collect()
 }
 
 /// All of them, read.
