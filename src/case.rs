@@ -28,7 +28,8 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{CallEdge, Claim, Expectation, Situation, duration, kind_words};
+use crate::checks::duration::Span;
+use crate::checks::{CallEdge, Claim, Expectation, Situation, kind_words};
 use crate::outcome::Levels;
 
 pub use defect::Defect;

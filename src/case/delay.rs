@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::Delay;
-use crate::checks::duration::{Words, pattern, serialize};
+use crate::checks::duration::{Span, Words, pattern};
 
 impl JsonSchema for Delay {
     fn schema_name() -> Cow<'static, str> {
@@ -28,7 +28,7 @@ impl JsonSchema for Delay {
 impl Serialize for Delay {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Given(duration) => serialize(duration, to),
+            Self::Given(duration) => Span::serialize(duration, to),
             Self::Item => to.serialize_str("item"),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Need, duration};
+use super::{Need, Span};
 use crate::history::Signal;
 
 /// What a container does.
@@ -81,8 +81,7 @@ pub struct ExitAtSpec {
     /// The exit code.
     pub code: Number,
     /// The time after the case's first step.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub time: Duration,
 }
 
@@ -169,8 +168,7 @@ pub struct AllocateSpec {
     pub mib: u32,
     /// The time after the start. A runtime watches for OOM kills only a little after it has started
     /// the container, so that an instant one tests something else.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub after: Duration,
 }
 
@@ -197,12 +195,10 @@ pub struct AllocateInChildSpec {
     /// The amount of memory in MiB.
     pub mib: u32,
     /// The time after the start.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub after: Duration,
     /// The time that the container runs after the child's death.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub then: Duration,
     /// The exit code.
     pub code: Number,

@@ -11,18 +11,30 @@ use serde::ser::Serializer;
 /// The longest duration that a case may contain.
 pub(crate) const LONGEST_SPAN: Duration = Duration::from_secs(10 * 60);
 
-pub(crate) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&humantime::format_duration(*duration))
+/// How a field for a duration is read and written, and its JSON Schema; the field may be optional.
+/// The units are those of `humantime`.
+pub(crate) struct Span;
+
+impl Span {
+    pub(crate) fn serialize<T, S: Serializer>(span: &T, to: S) -> Result<S::Ok, S::Error>
+    where
+        T: Copy + Into<Option<Duration>>,
+    {
+        match (*span).into() {
+            Some(span) => to.collect_str(&humantime::format_duration(span)),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, T, D: Deserializer<'de>>(from: D) -> Result<T, D::Error>
+    where
+        T: From<Duration>,
+    {
+        from.deserialize_str(Words).map(T::from)
+    }
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    from.deserialize_str(Words)
-}
-
-/// The JSON Schema of a duration: the units are those of `humantime`.
-pub(crate) struct Text;
-
-impl JsonSchema for Text {
+impl JsonSchema for Span {
     fn schema_name() -> Cow<'static, str> {
         "Duration".into()
     }
@@ -60,27 +72,5 @@ impl Visitor<'_> for Words {
                 "`{words}` is no duration such as `300ms`, `2s` or `1m 30s`"
             ))
         })
-    }
-}
-
-/// The same for an optional field.
-pub(crate) mod option {
-    use super::{Deserializer, Duration, Serializer};
-
-    #[expect(clippy::ref_option, reason = "serde calls it so")]
-    pub(crate) fn serialize<S: Serializer>(
-        duration: &Option<Duration>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match duration {
-            Some(duration) => super::serialize(duration, to),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        super::deserialize(from).map(Some)
     }
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::duration::Span;
+use super::kind_words;
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use super::{duration, kind_words};
 use crate::history::{CaseHistory, EventArrival, EventKind, Observed, Seq};
 use crate::oracle::{Index, span};
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
@@ -29,12 +30,10 @@ pub struct LatencyCheck {
     #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// The upper bound of the median.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub median: Duration,
     /// The upper bound of the 99th percentile; with fewer than 100 events, of all.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub p99: Duration,
 }
 

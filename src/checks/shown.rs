@@ -5,11 +5,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::duration::Span;
+use super::kind_words;
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use super::{duration, kind_words};
 use crate::history::{EventKind, Seq};
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -27,12 +28,7 @@ pub struct ShownCheck {
     #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// Calls sooner than this after the event's arrival do not count.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::duration;
+use super::duration::Span;
 use super::scope::{Scope, Wanted};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed};
@@ -57,12 +57,7 @@ pub struct SubscriptionCheck {
     #[schemars(with = "SubscriptionState")]
     pub stays: Option<SubscriptionState>,
     /// The headers of the response arrive within this time of the request.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub headers_within: Option<Duration>,
     /// The runtime ends it with one of these gRPC codes.
     #[serde(
@@ -73,12 +68,7 @@ pub struct SubscriptionCheck {
     #[schemars(with = "Vec<Code>")]
     pub ends_with: Option<Vec<Code>>,
     /// The runtime ends it no earlier than this after the request.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub ends_after: Option<Duration>,
 }
 

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call_edge::{CallEdge, edge, edge_name};
-use super::duration::LONGEST_SPAN;
+use super::duration::{LONGEST_SPAN, Span};
+use super::kind_words;
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Unproven};
 use super::word::{Finding, Word};
-use super::{duration, kind_words};
 use crate::history::EventKind;
 use crate::oracle::Index;
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
@@ -33,20 +33,10 @@ pub struct TimingCheck {
     /// The call, and whether its begin or its return counts.
     pub after: CallEdge,
     /// Not earlier than this.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Duration>,
     /// Not later than this; a negative span, earlier than the edge, always passes.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Duration>,
 }
 

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
-use crate::checks::duration;
+use crate::checks::duration::Span;
 use crate::outcome::{Conformance, Limit, Profile};
 use crate::verdicts::Versions;
 use crate::yaml;
@@ -101,16 +101,13 @@ pub struct LatencyLimits {
     /// The kind of latency, as a report names it.
     pub limit: Limit,
     /// The limit of the median.
-    #[serde(default, with = "duration::option")]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span")]
     pub p50: Option<Duration>,
     /// The limit of the 99th percentile.
-    #[serde(default, with = "duration::option")]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span")]
     pub p99: Option<Duration>,
     /// The limit of the longest.
-    #[serde(default, with = "duration::option")]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span")]
     pub worst: Option<Duration>,
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::StepRules;
-use crate::case::duration;
+use crate::case::Span;
 use crate::case::validate::{Surroundings, Walk};
 
 /// Wait until the runtime has ended a subscription. If it does not, the case fails.
@@ -19,8 +19,7 @@ pub struct AwaitEndStep {
     /// The subscription.
     pub of: String,
     /// The longest time that a conformant runtime may take.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub within: Duration,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StepRules;
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{duration, kind_words};
+use crate::case::{Span, kind_words};
 use crate::history::EventKind;
 
 /// Wait until an event has arrived. If it does not, the case fails; but if it is STOPPED and the
@@ -25,12 +25,7 @@ pub struct AwaitStep {
     #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// The longest time that a conformant runtime may take; the event timeout of the run if absent.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
-use crate::case::duration;
+use crate::case::Span;
 use crate::case::validate::{Surroundings, Walk};
 
 /// Take steps each call of which must return within a time. If one does not, the case fails.
@@ -17,8 +17,7 @@ use crate::case::validate::{Surroundings, Walk};
 )]
 pub struct CallsReturnWithinStep {
     /// The longest time that a call of a conformant runtime may take.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub time: Duration,
     /// The steps.
     pub steps: Vec<Step>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{Need, StopSignal, WorkloadSpec, duration, limits};
+use crate::case::{Need, Span, StopSignal, WorkloadSpec, limits};
 use crate::history::Flaw;
 
 /// Create a container.
@@ -84,12 +84,7 @@ pub struct CreateStep {
     #[serde(default)]
     pub expect: CallOutcome,
     /// When the client gives up on the call, which may have succeeded or failed by then.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub abandon_after: Option<Duration>,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{Need, WorkloadSpec, duration};
+use crate::case::{Need, Span, WorkloadSpec};
 
 /// Run a command in a container, and wait for its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,8 +22,7 @@ pub struct ExecStep {
     /// inconclusive.
     pub runs: WorkloadSpec,
     /// The timeout of the call, in whole seconds.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub timeout: Duration,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
     /// If a call succeeds that must fail, the case is skipped.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{Need, duration};
+use crate::case::{Need, Span};
 use crate::history::Holder;
 
 /// Count what the process of the runtime or the pods of the case hold, for a `no-growth` check.
@@ -20,12 +20,7 @@ pub struct MeasureStep {
     pub of: Holder,
     /// How long the runtime may take to release what it held more of than at the first such step;
     /// memory is not waited for. At once if absent.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
     /// Of the `log`: the steps during which lines are counted. Nothing else is counted over steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

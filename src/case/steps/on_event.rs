@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Query, Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{duration, kind_words};
+use crate::case::{Span, kind_words};
 use crate::history::EventKind;
 
 /// Take steps, and ask the runtime the moment an event arrives. The step ends when both are done.
@@ -28,12 +28,7 @@ pub struct OnEventStep {
     /// The calls to make then, one after the other.
     pub read: Vec<Query>,
     /// How much later to make the same calls once more.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub read_again_after: Option<Duration>,
     /// The steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

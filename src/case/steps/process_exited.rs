@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StepRules;
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{Need, duration};
+use crate::case::{Need, Span};
 
 /// Wait until the host shows no process of a container. If one lives on, the case fails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,12 +19,7 @@ pub struct ProcessExitedStep {
     /// The container.
     pub container: String,
     /// The longest time that a conformant runtime may take; none if absent.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
 }
 

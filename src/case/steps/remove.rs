@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CallExpectation, CallOutcome, StepRules};
-use crate::case::duration;
+use crate::case::Span;
 use crate::case::validate::{Surroundings, Walk};
 
 /// Remove a container.
@@ -29,12 +29,7 @@ pub struct RemoveStep {
     pub expect: CallOutcome,
     /// The longest time until the container is removed. A runtime may refuse until then: the call
     /// is repeated. If it still refuses after that time, the case fails.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{Need, duration};
+use crate::case::{Need, Span};
 
 /// End the runtime and start it again, by the user's commands. The event stream is closed before,
 /// and a new one is opened and proven live after.
@@ -23,12 +23,10 @@ pub struct RestartRuntimeStep {
     #[serde(skip_serializing_if = "RuntimeEndSpec::is_stop")]
     pub by: RuntimeEndSpec,
     /// The longest time that a conformant runtime may take to stop.
-    #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(with = "Span", skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
     /// How long it stays down, at least.
-    #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(with = "Span", skip_serializing_if = "Option::is_none")]
     pub down: Option<Duration>,
     /// The event stream is opened again as KEP-3386 plans it for a kubelet: at once when the
     /// runtime has ended, and then after pauses of 1 s, 2 s, 4 s and so on. The first attempt must

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{CallEdge, Need, duration};
+use crate::case::{CallEdge, Need, Span};
 
 /// Run a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,12 +60,7 @@ pub struct SandboxStep {
     #[serde(default)]
     pub expect: CallOutcome,
     /// When the client gives up on the call, which may have succeeded or failed by then.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub abandon_after: Option<Duration>,
 }
 

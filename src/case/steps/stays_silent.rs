@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
-use crate::case::duration;
+use crate::case::Span;
 use crate::case::validate::{Surroundings, Walk};
 
 /// Wait for a time in which no event may arrive on any stream, and no stream may end.
@@ -14,8 +14,7 @@ use crate::case::validate::{Surroundings, Walk};
 #[serde(deny_unknown_fields, expecting = "a time such as `{for: 5s}`")]
 pub struct StaysSilentStep {
     /// The time, from the end of the steps.
-    #[serde(rename = "for", with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(rename = "for", with = "Span")]
     pub time: Duration,
     /// Steps that come first, and cause no event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{Need, duration, limits};
+use crate::case::{Need, Span, limits};
 
 /// Take steps while the host's wall clock is wrong. It is set right when they are over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,20 +17,10 @@ use crate::case::{Need, duration, limits};
 )]
 pub struct StepClockStep {
     /// How far it is set back.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub back: Option<Duration>,
     /// How far it is set forward.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub forward: Option<Duration>,
     /// The steps.
     pub steps: Vec<Step>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{CallEdge, duration, limits};
+use crate::case::{CallEdge, Span, limits};
 
 /// Stop a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,20 +24,14 @@ pub struct StopStep {
     #[serde(default)]
     pub by_prefix: bool,
     /// Time between the stop signal and the kill; whole seconds.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(with = "Span")]
     pub grace: Duration,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
     /// If a call succeeds that must fail, the case is skipped.
     #[serde(default)]
     pub expect: CallOutcome,
     /// When the client gives up on the call, which may have succeeded or failed by then.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<duration::Text>")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub abandon_after: Option<Duration>,
 }
 

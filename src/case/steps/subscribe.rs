@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::StepRules;
-use crate::case::duration;
+use crate::case::Span;
 use crate::case::validate::{Surroundings, Walk};
 
 /// Open a subscription in addition to the stream that all cases read. Unless an earlier step closes
@@ -33,21 +33,11 @@ pub struct SubscribeStep {
     #[serde(default)]
     pub own_process: bool,
     /// The deadline of the call.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// The time after which it counts as live without an event that proves it. If absent, the step
     /// waits for such an event.
-    #[serde(
-        default,
-        with = "duration::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub effective: Option<Duration>,
     /// Its request has fields that the CRI does not define.
     #[serde(default)]
