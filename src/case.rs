@@ -71,6 +71,9 @@ pub struct Case {
     /// The situation without which the case proves nothing.
     pub provokes: Option<Situation>,
     pub steps: Vec<Step>,
+    /// Whether one of its subscribers stops reading.
+    #[serde(skip)]
+    pub stalls_a_subscriber: bool,
     /// What must then be seen.
     pub expect: Vec<Expectation>,
     #[serde(skip)]
@@ -78,11 +81,6 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether it has a subscriber that does not read.
-    pub fn stalls_a_subscriber(&self) -> bool {
-        steps::stall_a_subscriber(&self.steps)
-    }
-
     /// What it claims, as far as its verdict depends on it.
     pub fn claim(&self) -> Claim<'_> {
         Claim {

@@ -10,6 +10,7 @@ mod command_line;
 mod container_process;
 mod cpu_time;
 mod daemon;
+mod disturbance;
 mod facts;
 mod file_tree;
 mod filled_disk;
@@ -19,7 +20,6 @@ mod leftovers;
 mod logs;
 mod monitor;
 mod owner;
-mod paused_container;
 mod paused_kubelet;
 mod resources;
 mod runtime_process;
@@ -41,18 +41,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource as Limited, getrlimit, setrlimit};
 
 pub use cgroup::{CgroupError, PodCgroup};
-pub use clock::{BootTicks, Reactor, SteppedClock, hold_up, now, restore_clock};
+pub use clock::{BootTicks, Reactor, hold_up, now, restore_clock, step_clock};
 pub use command::CommandError;
 pub use container_process::{ProcessError, SeenProcess};
 pub use cpu_time::own_cpu_time;
 pub use daemon::{Daemon, daemons};
+pub use disturbance::Disturbance;
 pub use file_tree::FileTree;
-pub use filled_disk::{FillError, FilledDisk};
+pub use filled_disk::FillError;
 pub use interrupts::{InterruptSignals, on_interrupt};
 pub use kubelet::{KubeletProcess, KubeletSettings, kubelets};
 pub use leftovers::{Leftover, unexplained_shims, unrecorded_monitors};
 pub use logs::{LogDirectory, LogDirectoryError};
-pub use monitor::{FrozenMonitor, Monitored, thaw_monitors};
+pub use monitor::{Monitored, thaw_monitors};
 pub use owner::{OwnId, OwnIds, Owner, is_uuid};
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
@@ -71,8 +72,6 @@ pub enum Kernel {
     Host,
     Simulated(Arc<dyn Simulation>),
 }
-
-/// A simulated kernel.
 pub trait Simulation: fmt::Debug + Send + Sync {
     /// The number of OOM kills.
     fn oom_kills(&self) -> u64;
@@ -98,7 +97,6 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn run_outside_cri(&self);
     /// Ends the runtime; its containers keep running. Returns how long that takes.
     fn end_runtime(&self, how: RuntimeEnd) -> Duration;
-    /// Restarts the runtime.
     fn start_runtime(&self);
     /// Whether a container's process exists.
     fn runs(&self, id: &str) -> bool;
@@ -279,8 +277,6 @@ impl Kernel {
             Self::Simulated(_) => Ok(LogDirectory::new(parent.unwrap_or(Path::new("/")), run)),
         }
     }
-
-    /// Whether it is simulated.
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(_))
     }

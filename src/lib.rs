@@ -91,16 +91,16 @@
 //!
 //! # A new case, a new check, a new invariant
 //!
-//! A case is a file under `cases/`; see `cases/README.md`. A new step word is a file in
-//! `case::steps` with its keys and what makes it wrong, one in `drive::steps` with its effect, and
-//! a line in the list of [`case::Step`]. A new check is a file in `checks` with its keys, its
-//! validation, its assessment and its tests, and its `mod` line and a line in the list of
-//! [`checks::Check`], both in `checks.rs`. What a runtime or a node need not have is a variant
-//! of [`case::Need`], with a file in `drive::probes` that measures it. An invariant is a file under
-//! `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that breaks it,
-//! and the most similar one that does not. A defect that the suite must notice is an entry of
-//! `cases/defects.yaml`, and its hook, one of [`model::faults`]; what a correct runtime may do
-//! otherwise is one of [`model::VARIATIONS`].
+//! A case is a file under `cases/`; see `cases/README.md`. A new step word has its keys and its
+//! rule in the file of its family in `case::steps`, its effect in the file of the same name in
+//! `drive::steps`, and a line in the list of [`case::Step`]. A new check is a file in `checks` with
+//! its keys, its validation, its assessment and its tests, and its `mod` line and a line in the
+//! list of [`checks::Check`], both in `checks.rs`. What a runtime or a node need not have is a
+//! variant of [`case::Need`], with a function in `drive::probes` that measures it. An invariant is
+//! a file under `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that
+//! breaks it, and the most similar one that does not. A defect that the suite must notice is an
+//! entry of `cases/defects.yaml`, and its hook, one of [`model::faults`]; what a correct runtime
+//! may do otherwise is one of [`model::VARIATIONS`].
 //!
 //! An option is one field of a struct in the module that uses it, such as [`run::RunOptions`],
 //! [`drive::DriveOptions`] or [`plan::Selection`]; its doc comment is its help.

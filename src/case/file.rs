@@ -7,7 +7,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Case, Need, Step, Tier, steps};
+use super::validate::Implied;
+use super::{Case, Need, Step, Tier};
 use crate::checks::{Check, Expectation, Situation};
 use crate::outcome::{Level, Levels};
 
@@ -86,21 +87,7 @@ impl fmt::Display for Place<'_> {
 }
 
 impl CaseFile {
-    /// What the case needs beyond the socket: what it says, what its steps need, and what shows
-    /// whether the situation arose that it provokes.
-    fn needs(&self) -> Vec<Need> {
-        let mut needs = self.needs.clone();
-        let counts = self.provokes.map(|Situation::OomKill| Need::MemoryLimit);
-        for need in counts.into_iter().chain(steps::needs(&self.steps)) {
-            if !needs.contains(&need) {
-                needs.push(need);
-            }
-        }
-        needs
-    }
-
-    pub(super) fn into_case(self, place: Place<'_>, text: &str) -> Case {
-        let needs = self.needs();
+    pub(super) fn into_case(self, place: Place<'_>, text: &str, implied: Implied) -> Case {
         let expectation = |level| move |check| Expectation { level, check };
         let musts = self.expect.into_iter().map(expectation(Level::Must));
         let shoulds = self
@@ -117,11 +104,12 @@ impl CaseFile {
             tier: self.tier,
             tags: self.tags,
             levels: self.levels,
-            needs,
+            needs: implied.needs,
             exclusive: self.exclusive,
             silent: self.silent,
             provokes: self.provokes,
             steps: self.steps,
+            stalls_a_subscriber: implied.stalls_a_subscriber,
             expect: musts.chain(shoulds).collect(),
             definition: text.to_owned(),
         }

@@ -37,13 +37,11 @@ pub(super) fn read(path: &Path, place: Place<'_>, text: &str) -> Reading {
             };
         }
     };
-    let problems = validate(&file, place);
     Reading {
         id: Some(file.id.clone()),
-        case: if problems.is_empty() {
-            Ok(file.into_case(place, text))
-        } else {
-            Err(diagnose::locate_all(problems, path, text))
+        case: match validate(&file, place) {
+            Ok(implied) => Ok(file.into_case(place, text, implied)),
+            Err(problems) => Err(diagnose::locate_all(problems, path, text)),
         },
     }
 }

@@ -1,94 +1,27 @@
-//! What a case does: one file for each step word, with the keys that it takes, what makes it wrong
-//! and what it needs of a runtime or its node. `drive::steps` has a file of the same name, which
-//! carries the step out.
+//! What a case does: the step words, in a file for each family. A word has its keys, and the rule
+//! that says what is wrong with them and what they need of a runtime or its node. `drive::steps`
+//! has a file of the same name, with their effects.
 
-mod another_client;
-mod await_end;
-mod await_event;
-mod call;
-mod call_expectation;
-mod calls_return_within;
-mod checkpoint;
+mod blocks;
+mod calls;
 mod create;
-mod exec;
-mod fill_disk;
-mod for_each_handler;
-mod freeze_monitor;
-mod kill;
-mod kill_monitor;
-mod kill_sandbox;
-mod list_with_filters;
-mod measure;
-mod on_event;
-mod outside_cri;
-mod parallel;
-mod pause;
-mod poll_during;
-mod process_exited;
-mod query;
-mod relist;
-mod remove;
-mod remove_sandbox;
-mod repeat;
-mod restart_runtime;
-mod resubscribe;
-mod resume;
-mod sandbox;
-mod signal;
-mod start;
-mod stays_silent;
-mod step_clock;
-mod stop;
-mod stop_sandbox;
-mod subscribe;
-mod unsubscribe;
+mod faults;
+mod observe;
+mod streams;
+mod waits;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Need;
 use super::validate::{Surroundings, Walk};
 
-pub use another_client::AnotherClientStep;
-pub use await_end::AwaitEndStep;
-pub use await_event::AwaitStep;
-pub use call::{CallStep, Method};
-pub use call_expectation::{CallExpectation, CallOutcome};
-pub use calls_return_within::CallsReturnWithinStep;
-pub use checkpoint::CheckpointStep;
-pub use create::{CreateStep, ImageName};
-pub use exec::ExecStep;
-pub use fill_disk::FillDiskStep;
-pub use for_each_handler::ForEachHandlerStep;
-pub use freeze_monitor::FreezeMonitorStep;
-pub use kill::KillStep;
-pub use kill_monitor::KillMonitorStep;
-pub use kill_sandbox::KillSandboxStep;
-pub use list_with_filters::ListWithFiltersStep;
-pub use measure::MeasureStep;
-pub use on_event::OnEventStep;
-pub use outside_cri::OutsideCriStep;
-pub use parallel::ParallelStep;
-pub use pause::PauseStep;
-pub use poll_during::PollDuringStep;
-pub use process_exited::ProcessExitedStep;
-pub use query::Query;
-pub use relist::RelistStep;
-pub use remove::RemoveStep;
-pub use remove_sandbox::RemoveSandboxStep;
-pub use repeat::RepeatStep;
-pub use restart_runtime::{RestartRuntimeStep, RuntimeEndSpec};
-pub use resubscribe::ResubscribeStep;
-pub use resume::ResumeStep;
-pub use sandbox::SandboxStep;
-pub use signal::SignalStep;
-pub use start::StartStep;
-pub use stays_silent::StaysSilentStep;
-pub use step_clock::StepClockStep;
-pub use stop::StopStep;
-pub use stop_sandbox::StopSandboxStep;
-pub use subscribe::{ConnectionSpec, SubscribeStep};
-pub use unsubscribe::UnsubscribeStep;
+pub use blocks::*;
+pub use calls::*;
+pub use create::*;
+pub use faults::*;
+pub use observe::*;
+pub use streams::*;
+pub use waits::*;
 
 /// Gives another macro the list of all step words: a line for each, with its meaning, the word and
 /// its type.
@@ -207,25 +140,14 @@ macro_rules! define_step {
 }
 for_each_step!(define_step);
 
-/// What validation has to know of a step word.
+/// The rule of a step word.
 pub(super) trait StepRules {
+    /// Reports what makes no sense, and declares what the step needs, binds and calls.
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings);
+
     /// Whether the step only says how those inside it are taken, and does nothing by itself.
     fn is_block(&self) -> bool {
         false
-    }
-
-    /// Objects to what makes no sense, and declares what the step binds and calls.
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings);
-
-    /// Objects to the step in a case about a runtime without events, unless it works there.
-    fn check_without_events(&self, walk: &mut Walk<'_, '_>) {
-        walk.object("where there are no events, a case can only subscribe")
-            .advise("take `no-events` from `needs`, or this step away");
-    }
-
-    /// What the step needs beyond the socket, apart from the steps inside it.
-    fn needs(&self) -> Vec<Need> {
-        Vec::new()
     }
 
     /// Whether it makes calls to the runtime.
@@ -233,41 +155,18 @@ pub(super) trait StepRules {
         true
     }
 
-    fn inner(&self) -> Vec<&[Step]> {
-        Vec::new()
+    /// Whether it has a use in a case about a runtime without events.
+    fn works_without_events(&self) -> bool {
+        false
     }
-}
-
-/// What these steps need beyond the socket, each need once, in the order of the steps.
-pub(super) fn needs(steps: &[Step]) -> Vec<Need> {
-    let mut all = Vec::new();
-    for rules in steps.iter().map(Step::rules) {
-        let inner = rules.inner().into_iter().flat_map(needs);
-        for need in rules.needs().into_iter().chain(inner) {
-            if !all.contains(&need) {
-                all.push(need);
-            }
-        }
-    }
-    all
-}
-
-/// Whether a subscriber that does not read is among these steps.
-pub(super) fn stall_a_subscriber(steps: &[Step]) -> bool {
-    steps.iter().any(|step| {
-        let inner = step.rules().inner();
-        matches!(step, Step::Subscribe(subscribe) if subscribe.stalls)
-            || inner.into_iter().any(stall_a_subscriber)
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::*;
     use crate::case::diagnose::Diagnostic;
-    use crate::case::{Case, parse};
+    use crate::case::{Case, Need, parse};
 
     /// A case with these keys and this one step more.
     fn case(keys: &str, step: &str) -> Result<Case, Vec<Diagnostic>> {
@@ -295,7 +194,7 @@ mod tests {
         let stalls = |step: &str| {
             let case =
                 case("needs: [broadcast]\n", step).unwrap_or_else(|found| panic!("{found:?}"));
-            case.stalls_a_subscriber()
+            case.stalls_a_subscriber
         };
         assert!(stalls("subscribe: {as: s, stalls: true}"));
         let inside = "another-client: {steps: [{subscribe: {as: s, stalls: true}}]}";

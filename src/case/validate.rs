@@ -12,13 +12,18 @@ use super::diagnose::Problem;
 use super::file::{CaseFile, Place};
 use findings::Findings;
 
-pub(super) use steps::{Surroundings, Walk};
+pub(super) use steps::{Implied, Surroundings, Walk};
 
-/// All that is wrong with a case.
-pub(super) fn validate(file: &CaseFile, place: Place<'_>) -> Vec<Problem> {
+/// What follows from the steps of a case, or all that is wrong with it.
+pub(super) fn validate(file: &CaseFile, place: Place<'_>) -> Result<Implied, Vec<Problem>> {
     let mut found = Findings::default();
     header::check(file, place, &mut found);
-    let names = steps::check(file, &mut found);
+    let (names, implied) = steps::check(file, &mut found);
     expectations::check(file, &names, &mut found);
-    found.into_problems()
+    let problems = found.into_problems();
+    if problems.is_empty() {
+        Ok(implied)
+    } else {
+        Err(problems)
+    }
 }

@@ -32,6 +32,7 @@ pub(crate) fn case(level: Level, check: &str) -> Case {
         silent: false,
         provokes: None,
         steps: Vec::new(),
+        stalls_a_subscriber: false,
         expect: vec![Expectation { level, check }],
         definition: String::new(),
     }

@@ -1,50 +1,17 @@
-//! What each step of a case does to the runtime: one file for each step word, named as in
+//! What the steps of a case do to the runtime: their effects, in files of the same families as in
 //! `case::steps`. A step gets a context with the case and what surrounds the step, and nothing
 //! else.
 
 mod abort;
-mod another_client;
-mod await_end;
-mod await_event;
-mod call;
-mod calls_return_within;
-mod checkpoint;
-mod container_id;
+mod blocks;
+mod calls;
 mod context;
 mod create;
-mod exec;
-mod fill_disk;
-mod for_each_handler;
-mod freeze_monitor;
-mod kill;
-mod kill_monitor;
-mod kill_sandbox;
-mod list_with_filters;
-mod measure;
-mod on_event;
-mod outside_cri;
-mod parallel;
-mod pause;
-mod poll_during;
-mod process_exited;
-mod query;
-mod relist;
-mod remove;
-mod remove_sandbox;
-mod repeat;
-mod restart_runtime;
-mod resubscribe;
-mod resume;
-mod sandbox;
+mod faults;
+mod observe;
 mod scope;
-mod signal;
-mod start;
-mod stays_silent;
-mod step_clock;
-mod stop;
-mod stop_sandbox;
-mod subscribe;
-mod unsubscribe;
+mod streams;
+mod waits;
 mod workload;
 
 use std::future::Future;

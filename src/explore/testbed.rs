@@ -169,7 +169,7 @@ impl<'a> Testbed<'a> {
 /// would end in a call without an answer, and show nothing new.
 fn holds_all_up(known: &Known) -> bool {
     let cases = load::embedded().unwrap_or_default();
-    let mut stalling = cases.iter().filter(|case| case.stalls_a_subscriber());
+    let mut stalling = cases.iter().filter(|case| case.stalls_a_subscriber);
     stalling.any(|case| known.of(&case.id).next().is_some())
 }
 

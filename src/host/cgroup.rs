@@ -19,8 +19,6 @@ use super::owner::{OwnIds, Owner, PREFIX, SHORTEST_ID, id_in};
 use super::{ProcessError, SliceError, systemd_slice};
 use crate::history::{CgroupDriver, RunId};
 
-pub(super) use freezer::Freezer;
-
 /// The suffix of a systemd slice.
 const SLICE: &str = ".slice";
 /// The maximum depth of cgroups below a pod's: those of its containers, and those created by them.

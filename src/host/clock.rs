@@ -12,6 +12,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use tokio::runtime::{Builder, Handle, Id, Runtime};
 use tokio::time::Instant;
 
+use super::Disturbance;
 use crate::history::HostInstant;
 
 /// The simulated clocks: the instant at which each began, by Tokio's and by the host's clock.
@@ -50,13 +51,9 @@ impl Reactor {
             simulated: true,
         })
     }
-
-    /// The Tokio runtime.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
-
-    /// Whether time is simulated.
     pub fn is_simulated(&self) -> bool {
         self.simulated
     }
@@ -141,31 +138,10 @@ pub async fn hold_up(by: std::time::Duration) {
 /// The current step of the host's wall clock by this process, in nanoseconds.
 static STEPPED_BY: Mutex<i64> = Mutex::new(0);
 
-/// A stepped wall clock. Dropping it restores the clock.
-#[derive(Debug)]
-#[must_use = "the clock is restored when this is dropped"]
-pub struct SteppedClock {
-    by_ns: i64,
-}
-
-impl SteppedClock {
-    /// Steps the wall clock: the simulated one on a simulated reactor, otherwise the host's.
-    pub fn by(by_ns: i64) -> io::Result<Self> {
-        step(by_ns)?;
-        Ok(Self { by_ns })
-    }
-
-    /// Restores the clock.
-    pub fn restore(mut self) -> io::Result<()> {
-        step(-std::mem::take(&mut self.by_ns))
-    }
-}
-
-impl Drop for SteppedClock {
-    fn drop(&mut self) {
-        // Callers that handle errors have called `restore`.
-        let _ = step(-self.by_ns);
-    }
+/// Steps the wall clock: the simulated one on a simulated reactor, otherwise the host's.
+pub fn step_clock(by_ns: i64) -> io::Result<Disturbance> {
+    step(by_ns)?;
+    Ok(Disturbance::new("the wall clock", move || step(-by_ns)))
 }
 
 /// Restores the host's wall clock if this process has stepped it, before the process ends.
@@ -272,13 +248,13 @@ mod tests {
         let reactor = Reactor::simulated().unwrap();
         reactor.runtime().block_on(async {
             let before = now();
-            let stepped = SteppedClock::by(-10_000_000_000).unwrap();
+            let stepped = step_clock(-10_000_000_000).unwrap();
             let meanwhile = now();
             assert_eq!(meanwhile.realtime_ns, before.realtime_ns - 10_000_000_000);
             assert_eq!(meanwhile.monotonic_ns, before.monotonic_ns);
-            stepped.restore().unwrap();
+            stepped.undo().unwrap();
             assert_eq!(now(), before);
-            drop(SteppedClock::by(5).unwrap());
+            drop(step_clock(5).unwrap());
             assert_eq!(now(), before);
         });
     }

@@ -167,8 +167,6 @@ impl ProcessHandle {
             Err(fault) => Err(fault.into()),
         }
     }
-
-    /// Its pid.
     pub(super) fn number(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
@@ -177,8 +175,6 @@ impl ProcessHandle {
     pub(super) fn cgroups(&self) -> String {
         cgroups_of(self.pid)
     }
-
-    /// Whether it has ended.
     pub(super) fn has_ended(&self) -> io::Result<bool> {
         has_ended(&self.handle, Duration::ZERO)
     }
@@ -192,8 +188,6 @@ impl ProcessHandle {
         // The handle is that of the parent if the parent is still there.
         Ok(parent.filter(|_| parent_of(self.pid) == Some(pid)))
     }
-
-    /// Sends it a signal.
     pub(super) fn signal(&self, signal: history::Signal) -> io::Result<()> {
         let number = signal.linux_number().map(i32::from);
         let Some(signal) = number.and_then(Signal::from_named_raw) else {

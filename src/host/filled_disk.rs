@@ -7,14 +7,13 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fstatvfs, open};
 use rustix::io::Errno;
 
 use super::container_process::ProcessError;
 use super::monitor::Monitor;
-use super::{Monitored, Simulation};
+use super::{Disturbance, Monitored};
 
 /// The size of the largest file system that is filled: one that was mounted for this, and not one
 /// that a node lives on.
@@ -43,60 +42,24 @@ pub enum FillError {
     System(PathBuf, #[source] io::Error),
 }
 
-/// A file system that is full, until this is dropped.
-#[derive(Debug)]
-pub struct FilledDisk {
-    name: String,
-    place: Place,
+/// Fills the file system on which a monitor writes.
+pub(super) fn fill(of: &Monitored) -> Result<Disturbance, FillError> {
+    let (name, filler) = find(of)?;
+    let system = |fault| FillError::System(PathBuf::from(&name), fault);
+    grow(&filler).map_err(system)?;
+    Ok(Disturbance::new(&name, || {
+        drop(filler);
+        io::Result::Ok(())
+    }))
 }
 
-#[derive(Debug)]
-enum Place {
-    Host(File),
-    Simulated(Arc<dyn Simulation>, String),
-}
-
-impl FilledDisk {
-    /// The small file system on which a monitor writes, not yet filled.
-    pub(super) fn find(of: &Monitored) -> Result<Self, FillError> {
-        let monitor = Monitor::find(of)?;
-        let (name, directory) = monitor.place();
-        let filler = filler(directory, name)?;
-        Ok(Self {
-            name: format!("{name} ({})", directory.display()),
-            place: Place::Host(filler),
-        })
-    }
-
-    /// Fills the file system on which a monitor writes.
-    pub(super) fn fill(of: &Monitored) -> Result<Self, FillError> {
-        let found = Self::find(of)?;
-        if let Place::Host(filler) = &found.place {
-            let system = |fault| FillError::System(PathBuf::from(&found.name), fault);
-            fill(filler).map_err(system)?;
-        }
-        Ok(found)
-    }
-
-    pub(super) fn simulated(kernel: Arc<dyn Simulation>, container: &str) -> Self {
-        Self {
-            name: "1".to_owned(),
-            place: Place::Simulated(kernel, container.to_owned()),
-        }
-    }
-
-    /// The monitor, and where it writes.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl Drop for FilledDisk {
-    fn drop(&mut self) {
-        if let Place::Simulated(kernel, container) = &self.place {
-            kernel.free_disk(container);
-        }
-    }
+/// What fills the small file system on which a monitor writes, still empty, with the name of the
+/// monitor and where it writes.
+pub(super) fn find(of: &Monitored) -> Result<(String, File), FillError> {
+    let monitor = Monitor::find(of)?;
+    let (name, directory) = monitor.place();
+    let filler = filler(directory, name)?;
+    Ok((format!("{name} ({})", directory.display()), filler))
 }
 
 /// A file without a name on the file system of a directory, if that is small.
@@ -118,7 +81,7 @@ fn filler(directory: &Path, monitor: &str) -> Result<File, FillError> {
 }
 
 /// Lets a file grow until its file system has no room left.
-fn fill(filler: &File) -> io::Result<()> {
+fn grow(filler: &File) -> io::Result<()> {
     let block = fstatvfs(filler)?.f_frsize.max(1);
     let (mut length, mut step) = (0, LARGEST_BYTES);
     while step >= block {
@@ -154,7 +117,7 @@ mod tests {
             container: own("no-container-has-such-an-id-at-all"),
             sandbox: own("no-sandbox-has-such-an-id-at-all"),
         };
-        let fault = FilledDisk::fill(&of).unwrap_err();
+        let fault = fill(&of).unwrap_err();
         assert!(matches!(fault, FillError::Monitor(_)), "{fault}");
     }
 }

@@ -21,7 +21,6 @@ pub struct InterruptSignals {
 }
 
 impl InterruptSignals {
-    /// Installs the handlers.
     pub fn listen() -> io::Result<Self> {
         let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup()));
         Ok(Self {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::command_line::CommandLine;
 use super::container_process::{ProcessError, ProcessHandle, began, find};
-use super::{OwnId, Simulation};
+use super::{Disturbance, OwnId};
 use crate::history::Signal;
 
 /// A container with a monitor, by its id and that of its sandbox.
@@ -94,14 +94,11 @@ impl Monitor {
         Ok(self.name)
     }
 
-    /// Freezes it until the result is dropped.
-    pub(super) fn freeze(self) -> io::Result<FrozenMonitor> {
+    pub(super) fn freeze(self) -> io::Result<Disturbance> {
         let handle = Arc::new(self.handle);
         all_frozen().push(handle.clone());
-        let frozen = FrozenMonitor {
-            name: self.name,
-            place: Some(Place::Host(handle.clone())),
-        };
+        let thawed = handle.clone();
+        let frozen = Disturbance::new(&self.name, move || thaw(&thawed));
         handle.signal(Signal::STOP)?;
         Ok(frozen)
     }
@@ -121,59 +118,12 @@ pub fn thaw_monitors() {
     }
 }
 
-/// A monitor that is frozen by SIGSTOP, until this is dropped.
-#[derive(Debug)]
-pub struct FrozenMonitor {
-    name: String,
-    place: Option<Place>,
-}
-
-#[derive(Debug)]
-enum Place {
-    Host(Arc<ProcessHandle>),
-    Simulated(Arc<dyn Simulation>, String),
-}
-
-impl FrozenMonitor {
-    pub(super) fn simulated(kernel: Arc<dyn Simulation>, container: String) -> Self {
-        Self {
-            name: "1".to_owned(),
-            place: Some(Place::Simulated(kernel, container)),
-        }
-    }
-
-    pub fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    /// Lets it run on. Fails if the system does not permit it. It is no error if the monitor has
-    /// ended.
-    pub fn thaw(mut self) -> io::Result<()> {
-        self.thaw_once()
-    }
-
-    fn thaw_once(&mut self) -> io::Result<()> {
-        match self.place.take() {
-            Some(Place::Host(handle)) => {
-                all_frozen().retain(|other| !Arc::ptr_eq(other, &handle));
-                match handle.signal(Signal::CONTINUE) {
-                    Err(fault) if is_gone(&fault) => Ok(()),
-                    thawed => thawed,
-                }
-            }
-            Some(Place::Simulated(kernel, container)) => {
-                kernel.thaw_monitor(&container);
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for FrozenMonitor {
-    fn drop(&mut self) {
-        // Callers that handle errors have called `thaw`.
-        let _ = self.thaw_once();
+/// Lets a monitor run on. It is no error if it has ended.
+fn thaw(monitor: &Arc<ProcessHandle>) -> io::Result<()> {
+    all_frozen().retain(|other| !Arc::ptr_eq(other, monitor));
+    match monitor.signal(Signal::CONTINUE) {
+        Err(fault) if is_gone(&fault) => Ok(()),
+        thawed => thawed,
     }
 }
 
@@ -225,7 +175,7 @@ mod tests {
         let (mut process, monitor) = sleeper();
         let frozen = monitor.freeze().unwrap();
         is_stopped(&process, true);
-        frozen.thaw().unwrap();
+        frozen.undo().unwrap();
         is_stopped(&process, false);
         let (mut second, monitor) = sleeper();
         let frozen = monitor.freeze().unwrap();
@@ -242,7 +192,7 @@ mod tests {
             process.wait().unwrap();
         }
         // It has ended, which is no error.
-        frozen.thaw().unwrap();
+        frozen.undo().unwrap();
     }
 
     #[test]

@@ -1,12 +1,19 @@
 //! Finding, killing and freezing the processes of sandboxes and containers, and their monitors.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
+use super::cgroup::{CgroupError, Hierarchies};
 use super::container_process::{self, ProcessError};
 use super::monitor::Monitor;
-use super::{FillError, FilledDisk, FrozenMonitor, Kernel, Monitored, OwnId, clock};
+use super::{
+    Disturbance, FillError, Kernel, Monitored, OwnId, OwnIds, Simulation, clock, filled_disk,
+};
 use crate::history::{HostInstant, Signal};
+use crate::limits;
 
 impl Kernel {
     /// Checks that a sandbox's own process can be found and signalled.
@@ -96,32 +103,74 @@ impl Kernel {
     /// filled.
     pub fn check_disk(&self, of: &Monitored) -> Result<(), FillError> {
         match self {
-            Self::Host => FilledDisk::find(of).map(drop),
+            Self::Host => filled_disk::find(of).map(drop),
             Self::Simulated(_) => Ok(()),
         }
     }
 
-    /// Fills the file system on which the runtime's monitor of a container writes, until the result
-    /// is dropped.
-    pub fn fill_disk(&self, of: &Monitored) -> Result<FilledDisk, FillError> {
+    /// Fills the file system on which the runtime's monitor of a container writes.
+    pub fn fill_disk(&self, of: &Monitored) -> Result<Disturbance, FillError> {
         match self {
-            Self::Host => FilledDisk::fill(of),
-            Self::Simulated(simulated) if simulated.fill_disk(&of.container.id) => {
-                Ok(FilledDisk::simulated(simulated.clone(), &of.container.id))
+            Self::Host => filled_disk::fill(of),
+            Self::Simulated(kernel) => {
+                let (fill, free) = (<dyn Simulation>::fill_disk, <dyn Simulation>::free_disk);
+                Ok(Disturbance::simulated(kernel, &of.container, fill, free)?)
             }
-            Self::Simulated(_) => Err(ProcessError::Missing(of.container.to_string()).into()),
         }
     }
 
-    /// Freezes the runtime's monitor of a container until the result is dropped.
-    pub fn freeze_monitor(&self, of: &Monitored) -> Result<FrozenMonitor, ProcessError> {
-        let container = of.container.to_string();
+    /// Freezes the runtime's monitor of a container by SIGSTOP.
+    pub fn freeze_monitor(&self, of: &Monitored) -> Result<Disturbance, ProcessError> {
         match self {
             Self::Host => Ok(Monitor::find(of)?.freeze()?),
-            Self::Simulated(simulated) if simulated.freeze_monitor(&container) => {
-                Ok(FrozenMonitor::simulated(simulated.clone(), container))
+            Self::Simulated(kernel) => {
+                let freeze = <dyn Simulation>::freeze_monitor;
+                let thaw = <dyn Simulation>::thaw_monitor;
+                Disturbance::simulated(kernel, &of.container, freeze, thaw)
             }
-            Self::Simulated(_) => Err(ProcessError::Missing(container)),
+        }
+    }
+
+    /// Pauses a container, as `runc pause` does: by the freezer of its cgroup. Returns also whether
+    /// all of its processes are frozen, for which it waits at most for `bound`.
+    pub async fn pause_container(
+        &self,
+        container: &OwnId,
+        bound: Duration,
+    ) -> Result<(Disturbance, bool), CgroupError> {
+        let kernel = match self {
+            Self::Host => return pause(container, bound).await,
+            Self::Simulated(kernel) => kernel,
+        };
+        let (pause, resume) = (<dyn Simulation>::pause, <dyn Simulation>::resume);
+        let paused = Disturbance::simulated(kernel, container, pause, resume)?;
+        Ok((paused, true))
+    }
+
+    /// Lets these containers run on if they are paused.
+    pub fn resume_containers(&self, ids: &OwnIds) {
+        if let (Self::Host, Ok(hierarchies)) = (self, Hierarchies::mounted()) {
+            hierarchies.thaw_by_ids(ids);
+        }
+    }
+}
+
+async fn pause(container: &OwnId, bound: Duration) -> Result<(Disturbance, bool), CgroupError> {
+    let cgroups = container_process::find(container)?.cgroups();
+    let freezer = Hierarchies::mounted()?.freezer_of(&container.id, &cgroups)?;
+    let freezer = Arc::new(freezer);
+    let name = freezer.path().display().to_string();
+    let thawed = freezer.clone();
+    // What is frozen halfway is let go when this is dropped.
+    let paused = Disturbance::new(&name, move || thawed.thaw());
+    freezer.freeze()?;
+    let until = Instant::now() + bound;
+    let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
+    loop {
+        pace.tick().await;
+        let is_frozen = freezer.is_frozen()?;
+        if is_frozen || Instant::now() >= until {
+            return Ok((paused, is_frozen));
         }
     }
 }

@@ -20,8 +20,6 @@ impl Findings {
     pub(super) fn enter_element(&mut self, index: usize) {
         self.path.push(Segment::Index(index));
     }
-
-    /// Goes back up.
     pub(super) fn leave(&mut self) {
         self.path.pop();
     }

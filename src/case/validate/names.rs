@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::Findings;
-use crate::case::CallExpectation;
 use crate::case::diagnose::did_you_mean;
 use crate::checks::CallEdge;
 pub(super) use crate::checks::{Kind, Wanted};
@@ -56,11 +55,9 @@ impl<'a> Names<'a> {
         self.bound.insert(name, Binding { kind, rounds });
     }
 
-    /// Notes how the call may end that makes what the name stands for.
-    pub(super) fn is_made(&mut self, name: &'a str, expectation: CallExpectation) {
-        if !expectation.is_success() {
-            self.unsure.insert(name);
-        }
+    /// Notes that the call may fail which makes what the name stands for.
+    pub(super) fn may_be_unbound(&mut self, name: &'a str) {
+        self.unsure.insert(name);
     }
 
     /// Whether it may be that a name stands for nothing.

@@ -1,6 +1,5 @@
 //! The walk over the steps of a case, in the order in which they are taken: what surrounds each,
-//! and what the names in it stand for. What makes one step wrong is in its own file, below
-//! `case::steps`.
+//! and what the names in it stand for. What makes one step wrong is in `case::steps`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,25 +9,38 @@ use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
 use crate::case::steps::Step;
-use crate::case::{CallExpectation, CallOutcome, CreateStep, Need, Query, WorkloadSpec, limits};
-use crate::checks::CallEdge;
+use crate::case::{CallOutcome, CreateStep, Need, Query, WorkloadSpec, limits};
+use crate::checks::{CallEdge, Situation};
 use crate::history::Holder;
 
-/// Checks the steps; returns what the names in them stand for.
-pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
+/// Checks the steps; returns what the names in them stand for, and what else follows from them.
+pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> (Names<'a>, Implied) {
     let mut walk = Walk {
         file,
         found,
         names: Names::default(),
+        implied: Implied::default(),
         checkpoints: BTreeSet::new(),
         rounds: Vec::new(),
         repeats: 0,
         written: 0,
         taken: 0,
     };
+    // An OOM kill is provoked where the host counts it.
+    let shows = file.provokes.map(|Situation::OomKill| Need::MemoryLimit);
+    walk.needs(file.needs.iter().copied().chain(shows));
     walk.steps(&file.steps, Surroundings::default());
     walk.count();
-    walk.names
+    (walk.names, walk.implied)
+}
+
+/// What follows from a case, and needs no key of its own.
+#[derive(Default)]
+pub(in crate::case) struct Implied {
+    /// What the case needs beyond the socket: what it says, what shows whether the situation arose
+    /// that it provokes, and what its steps need, in their order.
+    pub(in crate::case) needs: Vec<Need>,
+    pub(in crate::case) stalls_a_subscriber: bool,
 }
 
 /// A walk over the steps of a case, and what has been found on it.
@@ -36,6 +48,7 @@ pub(in crate::case) struct Walk<'a, 'f> {
     file: &'a CaseFile,
     found: &'f mut Findings,
     names: Names<'a>,
+    implied: Implied,
     /// The containers of which checkpoints are made.
     checkpoints: BTreeSet<&'a str>,
     /// The numbers of the steps around whose names end with them, from the outermost.
@@ -97,10 +110,24 @@ impl<'a> Walk<'a, '_> {
         if !rules.is_block() {
             self.taken = self.taken.saturating_add(around.times);
         }
-        if self.file.needs.contains(&Need::NoEvents) {
-            rules.check_without_events(self);
+        if !self.has_events() && !rules.works_without_events() {
+            self.found
+                .object("where there are no events, a case can only subscribe")
+                .advise("take `no-events` from `needs`, or this step away");
         }
         rules.check(self, around);
+    }
+
+    /// Checks the steps under a key that may be left out.
+    pub(in crate::case) fn optional(
+        &mut self,
+        key: &'static str,
+        steps: &'a [Step],
+        around: Surroundings,
+    ) {
+        if !steps.is_empty() {
+            self.list(key, steps, around);
+        }
     }
 
     /// Checks the steps under a key, whose names stand for nothing outside them.
@@ -114,6 +141,25 @@ impl<'a> Walk<'a, '_> {
         self.rounds.push(self.repeats);
         self.list(key, steps, around);
         self.rounds.pop();
+    }
+
+    /// Declares what the step needs beyond the socket, apart from the steps inside it.
+    pub(in crate::case) fn needs(&mut self, needs: impl IntoIterator<Item = Need>) {
+        for need in needs {
+            if !self.implied.needs.contains(&need) {
+                self.implied.needs.push(need);
+            }
+        }
+    }
+
+    /// Declares that a subscriber stops reading.
+    pub(in crate::case) fn stalls_a_subscriber(&mut self) {
+        self.implied.stalls_a_subscriber = true;
+    }
+
+    /// Whether the case is about a runtime with events.
+    pub(in crate::case) fn has_events(&self) -> bool {
+        !self.file.needs.contains(&Need::NoEvents)
     }
 
     /// A checkpoint of this container is made.
@@ -328,9 +374,17 @@ impl<'a> Walk<'a, '_> {
         self.bind(name, Kind::Subscription { own });
     }
 
-    /// Notes how the call may end that makes what the name stands for.
-    pub(in crate::case) fn is_made(&mut self, name: &'a str, expectation: CallExpectation) {
-        self.names.is_made(name, expectation);
+    /// The same of the call that makes what the name stands for, which may be nothing if it fails.
+    pub(in crate::case) fn is_made(
+        &mut self,
+        name: &'a str,
+        expect: CallOutcome,
+        abandon: Option<Duration>,
+    ) {
+        self.expectation(expect, abandon);
+        if expect != CallOutcome::Success || abandon.is_some() {
+            self.names.may_be_unbound(name);
+        }
     }
 
     /// Notes that the step makes a call on what the name stands for.

@@ -1,5 +1,9 @@
 //! Why the steps of a case did not come to their end.
 
+use std::fmt;
+
+use tokio::task::JoinError;
+
 use crate::drive::stream_error::StreamError;
 use crate::history::CallFault;
 
@@ -35,9 +39,20 @@ impl Abort {
         Self::Error(format!("`{name}` was never made"))
     }
 
+    /// The suite cannot bring the situation about.
+    pub(in crate::drive) fn inconclusive(why: impl fmt::Display) -> Self {
+        Self::Inconclusive(why.to_string())
+    }
+
     /// The run is being stopped.
     pub(in crate::drive) fn interrupted() -> Self {
         Self::Error("interrupted".to_owned())
+    }
+}
+
+impl From<JoinError> for Abort {
+    fn from(fault: JoinError) -> Self {
+        Self::Error(format!("the suite itself failed: {fault}"))
     }
 }
 

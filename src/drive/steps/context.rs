@@ -3,11 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::abort::Abort;
 use super::scope::Scope;
 use super::{is_refusal, perform};
-use crate::case::{CallExpectation, CallOutcome, Step};
+use crate::case::{CallOutcome, Step};
 use crate::drive::active_case::ActiveCase;
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::sabotage::Sabotage;
@@ -80,27 +81,25 @@ impl StepContext {
         answer.map_err(|fault| Abort::failed(method, &fault))
     }
 
-    /// Sends a call of the step that may end as expected; returns its reply if it succeeded.
+    /// Sends a call of the step that may end as expected, or that the client gives up on; returns
+    /// its reply if it succeeded.
     pub(super) async fn attempt(
         &self,
         request: Request,
-        expected: CallExpectation,
+        expect: CallOutcome,
+        abandon_after: Option<Duration>,
     ) -> Result<Option<Reply>, Abort> {
         let method = request.method();
-        let answer = match expected {
-            CallExpectation::AbandonedAfter(time) => {
-                let run = Some(self.case.run);
-                self.client().call_within(run, request, Some(time)).await
-            }
-            CallExpectation::Ends(_) => self.send(request).await?,
-        };
-        match (answer, expected) {
-            (Ok(_), CallExpectation::Ends(CallOutcome::Failure)) => Err(Abort::succeeded(method)),
+        let run = Some(self.case.run);
+        if let Some(time) = abandon_after {
+            let answer = self.client().call_within(run, request, Some(time)).await;
+            return Ok(answer.ok());
+        }
+        match (self.send(request).await?, expect) {
+            (Ok(_), CallOutcome::Failure) => Err(Abort::succeeded(method)),
             (Ok(reply), _) => Ok(Some(reply)),
-            (Err(fault), CallExpectation::Ends(CallOutcome::Success)) => {
-                Err(Abort::failed(method, &fault))
-            }
-            (Err(fault), CallExpectation::Ends(CallOutcome::Failure)) if !is_refusal(&fault) => {
+            (Err(fault), CallOutcome::Success) => Err(Abort::failed(method, &fault)),
+            (Err(fault), CallOutcome::Failure) if !is_refusal(&fault) => {
                 Err(Abort::failed(method, &fault))
             }
             (Err(_), _) => Ok(None),

@@ -1,0 +1,165 @@
+//! Blocks: steps that say how those inside them are taken.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Step, StepRules};
+use crate::case::validate::{Surroundings, Walk};
+use crate::case::{Need, Span, limits};
+
+/// Lists of steps that are taken concurrently. Names bound in one stand for nothing outside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct ParallelStep {
+    /// The lists.
+    pub branches: Vec<Branch>,
+}
+
+/// One of several lists of steps that are taken concurrently.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
+pub struct Branch {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for ParallelStep {
+    fn is_block(&self) -> bool {
+        true
+    }
+
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        if self.branches.len() < 2 {
+            walk.object("a block of one list has nothing to run in parallel");
+        }
+        for (index, branch) in self.branches.iter().enumerate() {
+            walk.in_element(index, |walk| walk.apart("steps", &branch.steps, around));
+        }
+    }
+}
+
+/// Take steps several times. Names bound inside are bound again in each round. Later steps cannot
+/// use them; in a check they stand for the containers of all rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a mapping with `times` or `items`, and `steps`"
+)]
+pub struct RepeatStep {
+    /// The number of rounds. Either this or `items`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// One round for each of these numbers; where a step takes a number, `item` stands for that
+    /// of the innermost `repeat` with items.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<u8>,
+    /// How many rounds may run concurrently.
+    #[serde(default = "one")]
+    pub workers: u32,
+    /// The steps of a round.
+    pub steps: Vec<Step>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl StepRules for RepeatStep {
+    fn is_block(&self) -> bool {
+        true
+    }
+
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        let times = match (self.times, self.items.len()) {
+            (Some(times), 0) => times,
+            (None, items @ 1..) => u32::try_from(items).unwrap_or(u32::MAX),
+            (Some(_), 1..) | (None, 0) => {
+                walk.object("a `repeat` has either `times` or `items`");
+                1
+            }
+        };
+        let most = limits::ROUNDS;
+        if !(1..=most).contains(&times) {
+            let key = if self.times.is_some() {
+                "times"
+            } else {
+                "items"
+            };
+            walk.object_to(key, format!("a `repeat` has from 1 to {most} rounds"));
+        }
+        let most = limits::WORKERS;
+        if !(1..=most).contains(&self.workers) {
+            walk.object_to("workers", format!("there are from 1 to {most} workers"));
+        }
+        walk.nest();
+        let inner = Surroundings {
+            times: around.times.saturating_mul(u64::from(times)),
+            has_item: around.has_item || !self.items.is_empty(),
+            parallel: around.parallel || self.workers > 1,
+        };
+        walk.apart("steps", &self.steps, inner);
+    }
+}
+
+/// Take steps once for each runtime handler that `Status` reports. Their sandboxes have that
+/// handler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
+pub struct ForEachHandlerStep {
+    /// The steps for each handler.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for ForEachHandlerStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.needs([Need::Handlers]);
+        walk.apart("steps", &self.steps, around);
+    }
+}
+
+/// Take steps as another client of the runtime, whose calls have a connection of their own. Relists
+/// use the run's own connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
+pub struct AnotherClientStep {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for AnotherClientStep {
+    fn is_block(&self) -> bool {
+        true
+    }
+
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.steps(&self.steps, around);
+    }
+}
+
+/// Take steps each call of which must return within a time. If one does not, the case fails.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a bound and steps such as `{time: 5s, steps: […]}`"
+)]
+pub struct CallsReturnWithinStep {
+    /// The longest time that a call of a conformant runtime may take.
+    #[serde(with = "Span")]
+    pub time: Duration,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for CallsReturnWithinStep {
+    fn is_block(&self) -> bool {
+        true
+    }
+
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.span("time", Some(self.time));
+        walk.steps(&self.steps, around);
+    }
+}

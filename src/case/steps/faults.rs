@@ -1,0 +1,356 @@
+//! Steps by which the host or the user disturbs containers, monitors and the runtime.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Step, StepRules};
+use crate::case::validate::{Surroundings, Walk};
+use crate::case::{Need, Span, limits};
+use crate::history::Signal;
+
+/// Kill a container's process from the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container such as `{container: c}`"
+)]
+pub struct KillStep {
+    /// The container.
+    pub container: String,
+}
+
+impl StepRules for KillStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.needs([Need::ContainerPid]);
+        walk.container("container", &self.container);
+    }
+
+    fn makes_calls(&self) -> bool {
+        false
+    }
+}
+
+/// Kill a sandbox's own process from the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
+pub struct KillSandboxStep {
+    /// The sandbox.
+    pub sandbox: String,
+}
+
+impl StepRules for KillSandboxStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.needs([Need::HostPid]);
+        walk.sandbox("sandbox", &self.sandbox);
+    }
+
+    fn makes_calls(&self) -> bool {
+        false
+    }
+}
+
+/// Send a signal to a container's process from the host, without waiting for what it does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container and a signal such as `{container: c, signal: SIGTERM}`"
+)]
+pub struct SignalStep {
+    /// The container.
+    pub container: String,
+    /// The signal.
+    pub signal: ProcessSignal,
+}
+
+/// A signal that the host sends to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "a signal such as `SIGTERM`")]
+pub enum ProcessSignal {
+    /// `SIGHUP`.
+    #[serde(rename = "SIGHUP")]
+    Hangup,
+    /// `SIGQUIT`.
+    #[serde(rename = "SIGQUIT")]
+    Quit,
+    /// `SIGKILL`, which ends every process.
+    #[serde(rename = "SIGKILL")]
+    Kill,
+    /// `SIGUSR1`.
+    #[serde(rename = "SIGUSR1")]
+    User1,
+    /// `SIGUSR2`.
+    #[serde(rename = "SIGUSR2")]
+    User2,
+    /// `SIGTERM`.
+    #[serde(rename = "SIGTERM")]
+    Terminate,
+    /// `SIGCONT`, which lets a frozen process run on.
+    #[serde(rename = "SIGCONT")]
+    Continue,
+    /// `SIGSTOP`, which freezes every process.
+    #[serde(rename = "SIGSTOP")]
+    Stop,
+}
+
+impl From<ProcessSignal> for Signal {
+    fn from(signal: ProcessSignal) -> Self {
+        match signal {
+            ProcessSignal::Hangup => Self::HANGUP,
+            ProcessSignal::Quit => Self::QUIT,
+            ProcessSignal::Kill => Self::KILL,
+            ProcessSignal::User1 => Self::USER_1,
+            ProcessSignal::User2 => Self::USER_2,
+            ProcessSignal::Terminate => Self::TERMINATE,
+            ProcessSignal::Continue => Self::CONTINUE,
+            ProcessSignal::Stop => Self::STOP,
+        }
+    }
+}
+
+impl StepRules for SignalStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.needs([Need::ContainerPid]);
+        walk.container("container", &self.container);
+    }
+}
+
+/// Take steps while a container is paused, which the CRI has no call for: the freezer of its cgroup
+/// holds its processes, as `runc pause` has it do. With cgroup v1 not even SIGKILL ends them. They
+/// run on when the steps are over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container and steps such as `{container: c, steps: […]}`"
+)]
+pub struct PauseStep {
+    /// The container.
+    pub container: String,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for PauseStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.needs([Need::ContainerPid]);
+        walk.container("container", &self.container);
+        walk.steps(&self.steps, around);
+    }
+
+    fn makes_calls(&self) -> bool {
+        false
+    }
+}
+
+/// Kill the runtime's monitor of a container from the host: the parent of the container's process,
+/// such as containerd-shim, which all containers of the sandbox share, or conmon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a container such as `{container: c}`"
+)]
+pub struct KillMonitorStep {
+    /// The container.
+    pub container: String,
+    /// The container's process is killed as well, while the monitor is frozen: it does not notice.
+    #[serde(default)]
+    pub with_container: bool,
+}
+
+impl StepRules for KillMonitorStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.needs([Need::Monitor]);
+        walk.container("container", &self.container);
+    }
+}
+
+/// Take steps while the runtime's monitor of a container is frozen by SIGSTOP: the parent of the
+/// container's process, such as containerd-shim, which all containers of the sandbox share, or
+/// conmon. It is continued when they are over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container and steps such as `{container: c, steps: […]}`"
+)]
+pub struct FreezeMonitorStep {
+    /// The container.
+    pub container: String,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for FreezeMonitorStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.needs([Need::Monitor]);
+        walk.alone("the runtime may be slow for other cases, too");
+        walk.container("container", &self.container);
+        walk.steps(&self.steps, around);
+    }
+}
+
+/// Take steps while the file system is full on which the runtime's monitor of a container writes:
+/// conmon the exit code, containerd-shim what it keeps of the sandbox. It has room again when they
+/// are over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container and steps such as `{container: c, steps: […]}`"
+)]
+pub struct FillDiskStep {
+    /// The container.
+    pub container: String,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for FillDiskStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.needs([Need::SmallDisk]);
+        walk.alone("other cases would have no room, either");
+        walk.container("container", &self.container);
+        walk.steps(&self.steps, around);
+    }
+}
+
+/// Take steps while the host's wall clock is wrong. It is set right when they are over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a step of the clock such as `{back: 10s, steps: […]}`"
+)]
+pub struct StepClockStep {
+    /// How far it is set back.
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
+    pub back: Option<Duration>,
+    /// How far it is set forward.
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
+    pub forward: Option<Duration>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl StepClockStep {
+    /// The change of the clock in nanoseconds; negative for back.
+    pub fn by_ns(&self) -> i64 {
+        let ns = |span: Option<Duration>| {
+            let ns = span.unwrap_or_default().as_nanos();
+            i64::try_from(ns).unwrap_or(i64::MAX)
+        };
+        ns(self.forward).saturating_sub(ns(self.back))
+    }
+}
+
+impl StepRules for StepClockStep {
+    fn is_block(&self) -> bool {
+        true
+    }
+
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.needs([Need::ClockSteps]);
+        walk.alone("the clock would be wrong for other cases, too");
+        if self.back.is_some() == self.forward.is_some() {
+            walk.object("the clock is set either `back` or `forward`");
+        }
+        let most = limits::CLOCK_STEP;
+        for (key, span) in [("back", self.back), ("forward", self.forward)] {
+            if span.is_some_and(|span| span > most) {
+                let message = format!("the clock can be wrong by {most:?} at most");
+                walk.object_to(key, message);
+            }
+        }
+        walk.steps(&self.steps, around);
+    }
+}
+
+/// Run the user's command that runs a container outside the CRI, until the command ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "nothing, as in `outside-cri: {}`")]
+pub struct OutsideCriStep {}
+
+impl StepRules for OutsideCriStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.needs([Need::OutsideCri]);
+    }
+}
+
+/// End the runtime and start it again, by the user's commands. The event stream is closed before,
+/// and a new one is opened and proven live after.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    rename_all = "kebab-case",
+    expecting = "how it ends, as in `restart-runtime: {by: kill}`"
+)]
+pub struct RestartRuntimeStep {
+    /// How it ends.
+    #[serde(skip_serializing_if = "RuntimeEndSpec::is_stop")]
+    pub by: RuntimeEndSpec,
+    /// The longest time that a conformant runtime may take to stop.
+    #[serde(with = "Span", skip_serializing_if = "Option::is_none")]
+    pub within: Option<Duration>,
+    /// How long it stays down, at least.
+    #[serde(with = "Span", skip_serializing_if = "Option::is_none")]
+    pub down: Option<Duration>,
+    /// The event stream is opened again as KEP-3386 plans it for a kubelet: at once when the
+    /// runtime has ended, and then after pauses of 1 s, 2 s, 4 s and so on. The first attempt must
+    /// succeed before which the runtime has answered a list.
+    pub back_off: bool,
+    /// Steps that begin before it ends, and whose calls are under way then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub during: Vec<Step>,
+    /// Steps between its end and its start, which make no calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub meanwhile: Vec<Step>,
+}
+
+/// How the runtime ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "how the runtime ends: `stop` or `kill`"
+)]
+pub enum RuntimeEndSpec {
+    /// It is stopped, as by `systemctl stop`.
+    #[default]
+    Stop,
+    /// It is killed by SIGKILL.
+    Kill,
+}
+
+impl RuntimeEndSpec {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_stop(&self) -> bool {
+        *self == Self::Stop
+    }
+}
+
+impl StepRules for RestartRuntimeStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.needs([Need::RuntimeRestart]);
+        walk.needs((self.by == RuntimeEndSpec::Kill).then_some(Need::RuntimeKill));
+        walk.without_listeners(around);
+        walk.span("within", self.within);
+        walk.span("down", self.down);
+        if self.within.is_some() && self.by == RuntimeEndSpec::Kill {
+            walk.object_to("within", "a runtime that is killed ends at once");
+        }
+        if !self.during.is_empty() {
+            let at_once = Surroundings {
+                parallel: true,
+                ..around
+            };
+            walk.apart("during", &self.during, at_once);
+        }
+        if self.meanwhile.iter().any(|step| step.rules().makes_calls()) {
+            walk.object_to("meanwhile", "no call can be made while the runtime is down")
+                .advise("take such steps before or after");
+        }
+        walk.optional("meanwhile", &self.meanwhile, around);
+    }
+}
