@@ -1,42 +1,23 @@
 //! What a runtime and its node are capable of, measured when a run begins, and only what the run's
-//! cases need: one file for each need.
+//! cases need. A probe returns what is missing, and how to have it.
 
 mod broadcast;
-mod cgroup_v2;
-mod checkpoint;
-mod clock_steps;
-mod container_pid;
-mod core_pipe;
-mod faulty_handler;
-mod handlers;
-mod host_pid;
-mod memory_limit;
-mod monitor;
-mod network;
-mod no_events;
-mod outside_cri;
-mod pod_cgroup;
-mod restore;
-mod runtime_kill;
-mod runtime_log;
-mod runtime_process;
-mod runtime_restart;
-mod small_disk;
-mod stop_signal;
-mod streamed_lists;
-mod timestamp;
-mod trial_container;
+mod node;
+mod runtime;
+mod trial;
+mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::OnceLock;
 
 use super::session::Session;
 use super::stream_error::StreamError;
 use crate::case::{Case, Need};
-use crate::history::{FanOut, ProbedCapabilities, Reply, Request, RuntimeStatus};
+use crate::history::{FanOut, ProbedCapabilities};
 use crate::host::RuntimeCommands;
 
-pub(super) use runtime_restart::may_restart;
+pub(super) use user::may_restart;
 
 /// Why a runtime, or its node, does not meet a need.
 #[derive(Debug)]
@@ -45,12 +26,6 @@ enum Unavailable {
     Lack(String),
     /// The event stream, which shows it, cannot be relied on.
     Stream(StreamError),
-}
-
-impl Unavailable {
-    fn because(lack: &str) -> Self {
-        Self::Lack(lack.to_owned())
-    }
 }
 
 impl From<String> for Unavailable {
@@ -83,39 +58,38 @@ impl ProbeResults {
 
 async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
     match need {
-        Need::Broadcast => broadcast::probe_broadcast(session).await,
-        Need::Checkpoint => checkpoint::probe_checkpoint(session).await,
-        Need::Restore => restore::probe_restore(session).await,
-        Need::CgroupV2 => cgroup_v2::probe_cgroup_v2(session),
-        Need::ClockSteps => clock_steps::probe_clock_steps(session),
-        Need::ContainerPid => container_pid::probe_container_pid(session).await,
-        Need::CorePipe => core_pipe::probe_core_pipe(session),
-        Need::FaultyHandler => faulty_handler::probe_faulty_handler(session),
-        Need::Handlers => handlers::probe_handlers(session).await,
-        Need::HostPid => host_pid::probe_host_pid(session).await,
-        Need::MemoryLimit => memory_limit::probe_memory_limit(session),
-        Need::Monitor => monitor::probe_monitor(session).await,
-        Need::Network => network::probe_network(session).await,
-        Need::NoEvents => no_events::probe_no_events(),
-        Need::OutsideCri => outside_cri::probe_outside_cri(session),
-        Need::PodCgroup => pod_cgroup::probe_pod_cgroup(session).await,
-        Need::RuntimeKill => runtime_kill::probe_runtime_kill(session).await,
-        Need::RuntimeLog => runtime_log::probe_runtime_log(session).await,
-        Need::RuntimeProcess => runtime_process::probe_runtime_process(session).await,
-        Need::RuntimeRestart => runtime_restart::probe_runtime_restart(session).await,
-        Need::SmallDisk => small_disk::probe_small_disk(session).await,
-        Need::StopSignal => stop_signal::probe_stop_signal(session).await,
-        Need::StreamedLists => streamed_lists::probe_streamed_lists(session).await,
-        Need::Timestamp => timestamp::probe_timestamp(session).await,
+        Need::Broadcast => broadcast::broadcast(session).await?,
+        Need::HostPid => node::host_pid(session).await?,
+        Need::PodCgroup => node::pod_cgroup(session).await?,
+        Need::MemoryLimit => node::memory_limit(session)?,
+        Need::CgroupV2 => node::cgroup_v2(session)?,
+        Need::CorePipe => node::core_pipe(session)?,
+        Need::ContainerPid => node::container_pid(session).await?,
+        Need::Monitor => node::monitor(session).await?,
+        Need::SmallDisk => node::small_disk(session).await?,
+        Need::Handlers => runtime::handlers(session).await?,
+        Need::Network => runtime::network(session).await?,
+        Need::StreamedLists => runtime::streamed_lists(session).await?,
+        Need::Timestamp => runtime::timestamp(session).await?,
+        Need::NoEvents => runtime::no_events()?,
+        Need::Checkpoint => runtime::checkpoint(session).await?,
+        Need::Restore => runtime::restore(session).await?,
+        Need::StopSignal => runtime::stop_signal(session).await?,
+        Need::ClockSteps => user::clock_steps(session)?,
+        Need::FaultyHandler => user::faulty_handler(session)?,
+        Need::OutsideCri => user::outside_cri(session)?,
+        Need::RuntimeLog => user::runtime_log(session).await?,
+        Need::RuntimeProcess => user::runtime_process(session).await?,
+        Need::RuntimeKill => user::runtime_kill(session).await?,
+        Need::RuntimeRestart => may_restart(session).await?,
     }
+    Ok(())
 }
 
-async fn runtime_status(session: &Session) -> Result<RuntimeStatus, String> {
-    match session.call(None, Request::RuntimeStatus).await {
-        Ok(Reply::RuntimeStatus(status)) => Ok(status),
-        Ok(_) => Err("Status was answered by something else".to_owned()),
-        Err(fault) => Err(format!("Status failed: {fault}")),
-    }
+/// Explains the lack that a probe has found, and how to mend it.
+fn measured(found: Result<(), impl Display>, lack: &str, advice: &str) -> Result<(), String> {
+    let explain = |fault| format!("{lack}, as was measured when the run began: {fault}. {advice}");
+    found.map_err(explain)
 }
 
 impl Session {

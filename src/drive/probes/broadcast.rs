@@ -12,12 +12,13 @@ use crate::host;
 use crate::limits;
 use crate::recorder::Reader;
 
-pub(super) async fn probe_broadcast(session: &Session) -> Result<(), Unavailable> {
+pub(super) async fn broadcast(session: &Session) -> Result<(), Unavailable> {
     match find_fan_out(session).await? {
         FanOut::Broadcast => Ok(()),
-        FanOut::SingleConsumer => Err(Unavailable::because(
+        FanOut::SingleConsumer => Err(Unavailable::Lack(
             "the runtime gives each event to one subscriber alone, as was measured when the run \
-             began: a second one would take events from the first",
+             began: a second one would take events from the first"
+                .to_owned(),
         )),
     }
 }

@@ -1,5 +1,7 @@
-//! A container that a probe runs to look at it.
+//! Containers and sandboxes that a probe runs to look at them. Leftovers are swept at the end of
+//! the run.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use crate::workload::Workload;
 pub(super) struct TrialContainer<'s> {
     session: &'s Session,
     pub(super) id: ContainerId,
-    pub(super) pod: (SandboxId, Arc<SandboxSpec>),
+    pod: (SandboxId, Arc<SandboxSpec>),
 }
 
 impl<'s> TrialContainer<'s> {
@@ -57,16 +59,22 @@ impl<'s> TrialContainer<'s> {
         Ok(trial)
     }
 
-    pub(super) fn monitored(&self) -> Monitored {
-        let client = self.session.client();
-        Monitored {
-            container: client.own(self.id.as_str()),
-            sandbox: client.own(self.pod.0.as_str()),
-        }
+    /// Makes a checkpoint of it; returns where it is.
+    pub(super) async fn checkpoint(&self) -> Result<String, String> {
+        let location = self.session.checkpoint_location(&self.id);
+        let request = Request::CheckpointContainer {
+            container: self.id.clone(),
+            location: location.clone(),
+        };
+        let made = self.session.call(None, request).await;
+        made.map_err(|fault| fault.to_string())?;
+        Ok(location)
     }
 
-    /// Ends and removes it. Leftovers are swept at the end of the run.
+    /// Ends and removes it, and its checkpoint.
     pub(super) async fn end(self) {
+        let location = self.session.checkpoint_location(&self.id);
+        self.session.options().kernel.remove_checkpoint(&location);
         let stop = Request::StopContainer {
             container: self.id.clone(),
             grace: Duration::ZERO,
@@ -75,4 +83,37 @@ impl<'s> TrialContainer<'s> {
         let remove = Request::RemoveContainer(self.id);
         let _ = self.session.call(None, remove).await;
     }
+}
+
+/// Looks at a trial container of this name while it runs.
+pub(super) async fn look_at_container<E: Display>(
+    session: &Session,
+    name: &str,
+    look: impl FnOnce(&Monitored) -> Result<(), E>,
+) -> Result<(), String> {
+    let trial = TrialContainer::run(session, name).await?;
+    let client = session.client();
+    let seen = look(&Monitored {
+        container: client.own(trial.id.as_str()),
+        sandbox: client.own(trial.pod.0.as_str()),
+    });
+    trial.end().await;
+    seen.map_err(|fault| fault.to_string())
+}
+
+pub(super) async fn run_sandbox(session: &Session, spec: SandboxSpec) -> Result<SandboxId, String> {
+    match session
+        .call(None, Request::RunSandbox(Arc::new(spec)))
+        .await
+    {
+        Ok(Reply::Sandbox(sandbox)) => Ok(sandbox),
+        Ok(_) => Err("RunPodSandbox was answered by something else".to_owned()),
+        Err(fault) => Err(fault.to_string()),
+    }
+}
+
+pub(super) async fn end_sandbox(session: &Session, sandbox: SandboxId) {
+    let stop = Request::StopSandbox(sandbox.clone());
+    let _ = session.call(None, stop).await;
+    let _ = session.call(None, Request::RemoveSandbox(sandbox)).await;
 }
