@@ -19,6 +19,7 @@ mod ids;
 pub mod messages;
 mod no_event_call;
 mod observed;
+mod protobuf;
 mod resource;
 mod rpc;
 mod run;

@@ -71,8 +71,8 @@
 //!   no I/O and read no clock: time is data. The same holds for the model's `Machine`.
 //! * `verdicts` derives a run's report from its history, entry by entry, and `check` does the same
 //!   with a recorded history.
-//! * gRPC appears only in `cri`. The fields of the CRI's messages are listed once, in
-//!   [`history::messages`], those of a history in [`history::codec`].
+//! * gRPC appears only in `cri`. A field of the CRI's messages, or of a history, is listed once:
+//!   in the type that has it, with its tag.
 //! * A module uses only modules above it in the table; `tests/tidy` checks all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case` and `checks`, what its
 //!   steps do in `drive::steps`.

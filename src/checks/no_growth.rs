@@ -111,7 +111,11 @@ fn assess(history: &CaseHistory, resource: Resource, limit: u32) -> Finding {
     let counts: Vec<(Seq, u64)> = entries
         .filter_map(|entry| match entry.body {
             Body::Fact {
-                fact: HostFact::Held(held, count),
+                fact:
+                    HostFact::Held {
+                        resource: held,
+                        count,
+                    },
                 ..
             } if held == resource => Some((entry.seq, count)),
             _ => None,

@@ -48,7 +48,7 @@ pub(super) fn status_fault(status: &Status, deadline: Duration) -> CallFault {
 /// Why a reply cannot be used: `DATA_LOSS` if it cannot be read.
 pub(super) fn reply_fault(fault: &ReplyError, deadline: Duration) -> CallFault {
     let code = match fault {
-        ReplyError::Undecodable(_) | ReplyError::NoStatus(_) | ReplyError::UnknownResponse => {
+        ReplyError::Unreadable(_) | ReplyError::NoStatus(_) | ReplyError::UnknownResponse => {
             StatusCode::DATA_LOSS
         }
         ReplyError::TooLong { .. } | ReplyError::Unasked(_) => StatusCode::RESOURCE_EXHAUSTED,

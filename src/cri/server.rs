@@ -188,7 +188,7 @@ impl<B: Backend> ServerStreamingService<Bytes> for Events<B> {
             let events = backend.subscribe(deadline(&ask)).await;
             let events = events.map_err(|fault| status(&fault))?;
             let messages = events.map(|event| match event {
-                Ok(event) => Ok(messages::encode_event(event).into()),
+                Ok(event) => Ok(messages::encode_event(&event).into()),
                 Err(fault) => Err(status(&fault)),
             });
             let messages: Messages = Box::pin(messages);

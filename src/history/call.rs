@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 #[cfg(test)]
 use super::any;
+use super::protobuf::{message, written_as};
 use super::{
     ContainerId, ContainerListing, ContainerReport, ContainerSpec, ContainerState, ImageListing,
     Labels, NoEventCall, PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState,
@@ -16,7 +15,7 @@ use crate::escape::printable;
 
 /// One unary CRI call.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Version,
     RunSandbox(Arc<SandboxSpec>),
@@ -133,7 +132,7 @@ impl Request {
 
 /// The filter of a list of sandboxes. An absent field matches everything.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxFilter {
     pub id: Option<SandboxId>,
     /// Those in this state.
@@ -146,7 +145,7 @@ pub struct SandboxFilter {
 
 /// The filter of a list of containers. An absent field matches everything.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerFilter {
     pub id: Option<ContainerId>,
     /// Those in this state.
@@ -160,7 +159,7 @@ pub struct ContainerFilter {
 }
 
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SandboxSpec {
     /// Its name in the case; part of the pod's name.
     pub binding: String,
@@ -191,7 +190,7 @@ pub struct SandboxSpec {
 
 /// What a call returned.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// The call returns nothing.
     Done,
@@ -244,7 +243,7 @@ impl Reply {
 
 /// `runtime.v1.StatusResponse`, as far as the suite reads it.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeStatus {
     /// The conditions that hold, such as `NetworkReady`.
     pub conditions: Vec<String>,
@@ -252,28 +251,31 @@ pub struct RuntimeStatus {
     pub handlers: Vec<String>,
 }
 
-/// `runtime.v1.VersionResponse`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RuntimeVersion {
-    /// Such as `containerd` or `cri-o`.
-    pub runtime_name: String,
-    /// Such as `2.1.9` or `v2.1.9`.
-    pub runtime_version: String,
-    /// Such as `v1`.
-    pub api_version: String,
+message! {
+    /// `runtime.v1.VersionResponse`, as a history has it.
+    #[derive(Default, Eq)]
+    pub struct RuntimeVersion {
+        /// Such as `containerd` or `cri-o`.
+        runtime_name: String = 1,
+        /// Such as `2.1.9` or `v2.1.9`.
+        runtime_version: String = 2,
+        /// Such as `v1`.
+        api_version: String = 3,
+    }
 }
 
-/// Why a call failed, as gRPC reports it. The entries around it give the method and the duration.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallFault {
-    /// The gRPC status code.
-    pub code: StatusCode,
-    pub message: String,
-    /// The deadline that the call had.
-    #[cfg_attr(test, arbitrary(with = any::span))]
-    pub deadline: Duration,
+message! {
+    /// Why a call failed, as gRPC reports it. The entries around it give the method and the
+    /// duration.
+    #[derive(Eq)]
+    pub struct CallFault {
+        /// The gRPC status code.
+        code: StatusCode = 1,
+        message: String = 2,
+        /// The deadline that the call had.
+        #[cfg_attr(test, arbitrary(with = any::span))]
+        deadline: Duration = 3,
+    }
 }
 
 impl fmt::Display for CallFault {
@@ -291,9 +293,12 @@ impl std::error::Error for CallFault {}
 
 /// A gRPC status code, by its number on the wire.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusCode(pub i32);
+
+written_as! {
+    StatusCode as i32 { |code| code.0, |number| Ok(StatusCode(number)) }
+}
 
 impl StatusCode {
     /// Success.

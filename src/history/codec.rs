@@ -5,20 +5,19 @@
 //! that says where it is and what to do: the history of a run that was killed is cut off, and the
 //! entries of its whole frames are valid. Pure: callers open the files.
 
-mod calls;
-mod entry;
+mod bodies;
 mod frames;
-mod run;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod wire;
 
-use self::entry::Unreadable;
+use prost::encoding::decode_varint;
+
+pub(super) use self::bodies::{CallBegan, CallEnded, EventArrived, RunBegan};
 pub use self::frames::FrameWriter;
 pub use self::stream::{ReadFault, StreamDecoder, decode_file};
-pub use self::wire::Malformed;
-use super::Entry;
+use super::protobuf::{Malformed, Message, Unreadable, write_with_length};
+use super::{Body, Entry};
 
 /// The version of the format, the only one that is read.
 pub const FORMAT_VERSION: u32 = 5;
@@ -106,7 +105,7 @@ pub enum DecodeFault {
 
 /// Appends one entry, with its length before it.
 pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
-    wire::write(&entry::to_wire(entry), to);
+    write_with_length(to, |to| Message::write(entry, to));
 }
 
 /// Reads a whole history, as far as it can be read. No bytes are no entries, and no fault.
@@ -158,10 +157,9 @@ impl<'a> Decoder<'a> {
 /// Reads the message that these bytes begin with; returns how many of them it takes with its
 /// length. A fault says that it is at `offset`.
 fn read_next(bytes: &[u8], offset: usize, first: bool) -> Result<(Entry, usize), DecodeFault> {
-    let malformed = |source| DecodeFault::Malformed { offset, source };
     let truncated = DecodeFault::Truncated { offset };
-    let (prefix, length) = wire::read_length(bytes)
-        .map_err(malformed)?
+    let (prefix, length) = read_length(bytes)
+        .map_err(|source| DecodeFault::Malformed { offset, source })?
         .ok_or_else(|| truncated.clone())?;
     let whole = usize::try_from(length)
         .ok()
@@ -169,27 +167,29 @@ fn read_next(bytes: &[u8], offset: usize, first: bool) -> Result<(Entry, usize),
         .ok_or(DecodeFault::Oversized { offset, length })?;
     let taken = prefix + whole;
     let message = bytes.get(prefix..taken).ok_or(truncated)?;
-    Ok((read_entry(message, offset, first)?, taken))
+    let entry = Entry::read(message).map_err(|unreadable| match unreadable {
+        Unreadable::Lacks(what) => DecodeFault::Incomplete { offset, what },
+        Unreadable::Malformed(source) => DecodeFault::Malformed { offset, source },
+        Unreadable::Version(version) => DecodeFault::Version { offset, version },
+    })?;
+    if first && !matches!(entry.body, Body::RunBegan(_)) {
+        return Err(DecodeFault::Headless);
+    }
+    Ok((entry, taken))
 }
 
-/// Reads a message that begins at `offset`, without its length.
-fn read_entry(message: &[u8], offset: usize, first: bool) -> Result<Entry, DecodeFault> {
-    let malformed = |source| DecodeFault::Malformed { offset, source };
-    let message = wire::read(message).map_err(malformed)?;
-    match &message.body {
-        Some(wire::entry::Body::RunBegan(run)) => {
-            let version = run.format_version;
-            if version != FORMAT_VERSION {
-                return Err(DecodeFault::Version { offset, version });
-            }
-        }
-        _ if first => return Err(DecodeFault::Headless),
-        _ => {}
+/// Reads the length before a message: how long the prefix is, and what it says. Nothing if the
+/// bytes end within it.
+fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malformed> {
+    /// The longest length prefix that protobuf allows.
+    const PREFIX: usize = 10;
+    let prefix = &bytes[..bytes.len().min(PREFIX)];
+    if prefix.len() < PREFIX && prefix.iter().all(|byte| *byte >= 0x80) {
+        return Ok(None);
     }
-    entry::from_wire(message).map_err(|unreadable| match unreadable {
-        Unreadable::Absent(what) => DecodeFault::Incomplete { offset, what },
-        Unreadable::Malformed(fault) => malformed(Malformed::from(fault)),
-    })
+    let mut rest = prefix;
+    let length = decode_varint(&mut rest)?;
+    Ok(Some((prefix.len() - rest.len(), length)))
 }
 
 /// A fault of the first entry means that the bytes are no history.

@@ -11,7 +11,7 @@ use super::{ContainerId, Labels, SandboxId, SandboxSpec, Signal};
 
 /// A container to create.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContainerSpec {
     pub sandbox: SandboxId,
     /// The specification of that sandbox, which `CreateContainer` repeats.

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::any;
+use super::protobuf::{message, oneof};
 use super::{
     CallFault, CallId, CaseRun, ContainerId, Event, HostInstant, Labels, Reply, Request, Resource,
-    RunEnd, RunInfo, RunPlan, Seq, SubscriptionId,
+    RunEnd, RunInfo, RunPlan, Seq, SubscriptionId, codec,
 };
 use crate::escape::printable;
 
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Its position in the history.
-    pub seq: Seq,
-    /// When it was recorded, which for an event is when it arrived.
-    pub at: HostInstant,
-    /// What it records.
-    pub body: Body,
+message! {
+    pub struct Entry {
+        /// Its position in the history.
+        seq: Seq = 1,
+        /// When it was recorded, which for an event is when it arrived.
+        at: HostInstant,
+        /// What it records.
+        body: Body,
+    }
 }
 
 impl Entry {
@@ -81,189 +81,188 @@ fn weight(labels: &Labels, annotations: &Labels) -> usize {
         .sum()
 }
 
-/// What an entry records.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Body {
-    /// The first entry of every history.
-    RunBegan(Arc<RunInfo>),
-    CaseBegan {
-        case: CaseRun,
-        /// The case's id, such as `ORD-01`.
-        id: String,
-        /// The case's whole YAML, so that the history can be judged without the suite's files.
-        definition: String,
-        /// The factor by which timeouts are multiplied, in percent; 100 leaves them as they are.
-        timeout_percent: u32,
-    },
-    /// The case's own steps are over and their events have arrived; teardown follows.
-    StepsEnded {
-        case: CaseRun,
-        /// How far they came.
-        end: StepsEnd,
-    },
-    /// The case and its teardown are over.
-    CaseEnded { case: CaseRun },
-    /// A call is about to be sent.
-    CallBegan {
-        call: CallId,
-        /// The case that calls; none for the run's own calls.
-        case: Option<CaseRun>,
-        request: Request,
-        /// The CRI's message as it was sent. Empty if it is not known: then `request` stands for
-        /// it.
-        #[serde(skip)]
-        #[cfg_attr(test, arbitrary(default))]
-        message: Bytes,
-    },
-    /// A call has returned.
-    CallEnded {
-        call: CallId,
-        result: Result<Reply, CallFault>,
-        /// The CRI's message as it was received; of a streamed list, all its messages. Empty if
-        /// none was, or if it is not known: then `result` stands for it.
-        #[serde(skip)]
-        #[cfg_attr(test, arbitrary(default))]
-        message: Bytes,
-    },
-    /// A stream was requested. This does not show that the runtime serves it.
-    SubscriptionOpened {
-        subscription: SubscriptionId,
-        /// The subscriber; none for the run itself, whose stream all cases read.
-        observer: Option<Observer>,
-    },
-    /// The response headers have arrived, before the first event or with it.
-    SubscriptionAnswered { subscription: SubscriptionId },
-    /// The stream is live: an event that this run caused after opening it has arrived, or the time
-    /// that a runtime has to make it effective is over.
-    SubscriptionProven { subscription: SubscriptionId },
-    SubscriptionEnded {
-        subscription: SubscriptionId,
-        end: StreamEnd,
-    },
-    /// An event has arrived.
-    Event {
-        subscription: SubscriptionId,
-        event: Event,
-        /// The CRI's message as it was received. Empty if it is not known: then `event` stands for
-        /// it.
-        #[serde(skip)]
-        #[cfg_attr(test, arbitrary(default))]
-        message: Bytes,
-    },
-    /// A case has waited for something.
-    Waited {
-        case: CaseRun,
-        /// For what, as a phrase: `STOPPED of c`.
-        wanted: String,
-        /// Whether it came in time.
-        met: bool,
-        /// The longest that the wait was allowed to take.
-        #[cfg_attr(test, arbitrary(with = any::span))]
-        bound: Duration,
-        /// How long it took; absent where that means nothing.
-        took: Option<Took>,
-        /// What was observed instead within the bound; empty if nothing was.
-        instead: String,
-    },
-    /// A fact read from this host's kernel for a case.
-    Fact { case: CaseRun, fact: HostFact },
-    /// The run is prepared: what it is about to do.
-    RunPlanned(Arc<RunPlan>),
-    /// A case or an invariant of the plan that the oracle does not judge.
-    Unjudged {
-        /// Its number in the plan.
-        case: CaseRun,
-        /// Whether it was skipped on purpose; otherwise it is undecided.
-        skipped: bool,
-        /// Why.
-        reason: String,
-    },
-    /// All cases are over, and so is the time for late events; the run's clean-up follows.
-    CasesEnded,
-    /// The suite was not scheduled for some time, which ends here.
-    HeldUp {
-        #[cfg_attr(test, arbitrary(with = any::span))]
-        by: Duration,
-    },
-    /// The run is over. Only the ends of its streams may follow.
-    RunEnded(RunEnd),
+oneof! {
+    /// What an entry records.
+    pub enum Body {
+        /// The first entry of every history.
+        RunBegan(Arc<RunInfo>) in codec::RunBegan = 4,
+        CaseBegan {
+            case: CaseRun = 1,
+            /// The case's id, such as `ORD-01`.
+            id: String = 2,
+            /// The case's whole YAML, so that the history can be judged without the suite's files.
+            definition: String = 3,
+            /// The factor by which timeouts are multiplied, in percent.
+            timeout_percent: u32 = 4,
+        } = 5,
+        /// The case's own steps are over and their events have arrived; teardown follows.
+        StepsEnded {
+            case: CaseRun = 1,
+            /// How far they came.
+            end: StepsEnd,
+        } = 6,
+        /// The case and its teardown are over.
+        CaseEnded { case: CaseRun = 1 } = 7,
+        /// A call is about to be sent.
+        CallBegan {
+            call: CallId,
+            /// The case that calls; none for the run's own calls.
+            case: Option<CaseRun>,
+            request: Request,
+            /// The CRI's message as it was sent. Empty if it is not known: then `request` stands
+            /// for it.
+            #[cfg_attr(test, arbitrary(default))]
+            message: Bytes,
+        } in codec::CallBegan = 8,
+        /// A call has returned.
+        CallEnded {
+            call: CallId,
+            result: Result<Reply, CallFault>,
+            /// The CRI's message as it was received; of a streamed list, all its messages. Empty if
+            /// none was, or if it is not known: then `result` stands for it.
+            #[cfg_attr(test, arbitrary(default))]
+            message: Bytes,
+        } in codec::CallEnded = 9,
+        /// A stream was requested. This does not show that the runtime serves it.
+        SubscriptionOpened {
+            subscription: SubscriptionId = 1,
+            /// The subscriber; none for the run itself, whose stream all cases read.
+            observer: Option<Observer> = 2,
+        } = 10,
+        /// The stream is live: an event that this run caused after opening it has arrived, or the
+        /// time that a runtime has to make it effective is over.
+        SubscriptionProven { subscription: SubscriptionId = 1 } = 11,
+        SubscriptionEnded { subscription: SubscriptionId = 1, end: StreamEnd } = 12,
+        /// An event has arrived.
+        Event {
+            subscription: SubscriptionId,
+            event: Event,
+            /// The CRI's message as it was received. Empty if it is not known: then `event` stands
+            /// for it.
+            #[cfg_attr(test, arbitrary(default))]
+            message: Bytes,
+        } in codec::EventArrived = 13,
+        /// A case has waited for something.
+        Waited {
+            case: CaseRun = 1,
+            /// For what, as a phrase: `STOPPED of c`.
+            wanted: String = 2,
+            /// Whether it came in time.
+            met: bool = 3,
+            /// The longest that the wait was allowed to take.
+            #[cfg_attr(test, arbitrary(with = any::span))]
+            bound: Duration = 4,
+            /// How long it took; absent where that means nothing.
+            took: Option<Took>,
+            /// What was observed instead within the bound; empty if nothing was.
+            instead: String = 7,
+        } = 14,
+        /// A fact read from this host's kernel for a case.
+        Fact { case: CaseRun = 1, fact: HostFact } = 15,
+        /// The run is prepared: what it is about to do.
+        RunPlanned(Arc<RunPlan>) = 16,
+        /// A case or an invariant of the plan that the oracle does not judge.
+        Unjudged {
+            /// Its number in the plan.
+            case: CaseRun = 1,
+            /// Whether it was skipped on purpose; otherwise it is undecided.
+            skipped: bool = 2,
+            /// Why.
+            reason: String = 3,
+        } = 17,
+        /// All cases are over, and so is the time for late events; the run's clean-up follows.
+        CasesEnded = 18,
+        /// The run is over. Only the ends of its streams may follow.
+        RunEnded(RunEnd) = 19,
+        /// The response headers have arrived, before the first event or with it.
+        SubscriptionAnswered { subscription: SubscriptionId = 1 } = 20,
+        /// The suite was not scheduled for some time, which ends here.
+        HeldUp {
+            #[cfg_attr(test, arbitrary(with = any::span))]
+            by: Duration = 1,
+        } = 21,
+    }
 }
 
-/// How long a case waited for something.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Took {
-    Event(#[cfg_attr(test, arbitrary(with = any::span))] Duration),
-    End(#[cfg_attr(test, arbitrary(with = any::span))] Duration),
+oneof! {
+    /// How long a case waited for something.
+    #[derive(Copy, Eq)]
+    pub enum Took {
+        Event(#[cfg_attr(test, arbitrary(with = any::span))] Duration) = 5,
+        End(#[cfg_attr(test, arbitrary(with = any::span))] Duration) = 6,
+    }
 }
 
-/// A subscriber besides the run itself.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Observer {
-    /// The case that subscribed; none if the run did, to measure what several subscribers get.
-    pub case: Option<CaseRun>,
-    pub binding: String,
-    /// Whether it stops reading once it is live.
-    pub stalls: bool,
-    /// Whether it is a process of its own.
-    pub own_process: bool,
-    /// The deadline that it asked for.
-    #[cfg_attr(test, arbitrary(with = any::span_or_none))]
-    pub deadline: Option<Duration>,
-    /// Whether its request has fields that the CRI does not define.
-    pub unknown_fields: bool,
-    /// The host by which it calls the runtime; the usual one if absent.
-    pub authority: Option<String>,
+message! {
+    /// A subscriber besides the run itself.
+    #[derive(Default, Eq)]
+    pub struct Observer {
+        /// The case that subscribed; none if the run did, to measure what several subscribers get.
+        case: Option<CaseRun> = 1,
+        binding: String = 2,
+        /// Whether it stops reading once it is live.
+        stalls: bool = 3,
+        /// The deadline that it asked for.
+        #[cfg_attr(test, arbitrary(with = any::span_or_none))]
+        deadline: Option<Duration> = 4,
+        /// Whether its request has fields that the CRI does not define.
+        unknown_fields: bool = 5,
+        /// The host by which it calls the runtime; the usual one if absent.
+        authority: Option<String> = 6,
+        /// Whether it is a process of its own.
+        own_process: bool = 7,
+    }
 }
 
-/// How the steps of a case ended.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StepsEnd {
-    /// All were done: the expectations can be judged.
-    Complete,
-    /// The last wait timed out: something required did not happen.
-    Unmet,
-    /// The situation did not arise, for this reason.
-    Inconclusive(String),
-    /// A step could not be done, for this reason.
-    Error(String),
-    /// The runtime legitimately behaves otherwise than the case assumes, for this reason: it
-    /// refuses a request earlier, for instance, or not at all.
-    NotApplicable(String),
+oneof! {
+    /// How the steps of a case ended.
+    #[derive(Eq)]
+    pub enum StepsEnd {
+        /// All were done: the expectations can be judged.
+        Complete = 2,
+        /// The last wait timed out: something required did not happen.
+        Unmet = 3,
+        /// The situation did not arise, for this reason.
+        Inconclusive(String) = 4,
+        /// A step could not be done, for this reason.
+        Error(String) = 5,
+        /// The runtime legitimately behaves otherwise than the case assumes, for this reason: it
+        /// refuses a request earlier, for instance, or not at all.
+        NotApplicable(String) = 6,
+    }
 }
 
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StreamEnd {
-    /// The suite cancelled it.
-    Cancelled,
-    /// The runtime ended it with status OK.
-    Closed,
-    Failed(CallFault),
+oneof! {
+    #[derive(Eq)]
+    pub enum StreamEnd {
+        /// The suite cancelled it.
+        Cancelled = 2,
+        /// The runtime ended it with status OK.
+        Closed = 3,
+        Failed(CallFault) = 4,
+    }
 }
 
-/// A fact read from the kernel.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HostFact {
-    /// How many processes the whole host's OOM killer has killed since boot.
-    OomKills(u64),
-    /// How much of a resource is held.
-    Held(Resource, u64),
-    /// A container has no process any more, and the runtime, asked after that, reports it as
-    /// running with this pid.
-    ProcessGone(ContainerId, u32),
+oneof! {
+    /// A fact read from the kernel.
+    #[derive(Eq)]
+    pub enum HostFact {
+        /// How many processes the whole host's OOM killer has killed since boot.
+        OomKills(u64) = 2,
+        /// How much of a resource is held.
+        Held { resource: Resource = 1, count: u64 = 2 } = 3,
+        /// A container has no process any more, and the runtime, asked after that, reports it as
+        /// running with this pid.
+        ProcessGone { container: ContainerId = 1, pid: u32 = 2 } = 4,
+    }
 }
 
 impl fmt::Display for HostFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OomKills(count) => write!(f, "OOM kills of the host since boot: {count}"),
-            Self::Held(resource, count) => write!(f, "{resource}: {count}"),
-            Self::ProcessGone(container, pid) => {
+            Self::Held { resource, count } => write!(f, "{resource}: {count}"),
+            Self::ProcessGone { container, pid } => {
                 let container = printable(container.as_str());
                 write!(
                     f,

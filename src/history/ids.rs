@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::protobuf::{message, written_as};
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -106,6 +108,10 @@ macro_rules! number_id {
                 self.0.fmt(f)
             }
         }
+
+        written_as! {
+            $name as $inner { |id| id.0, |number| Ok($name(number)) }
+        }
     };
 }
 
@@ -131,15 +137,16 @@ number_id!(
     RuntimeNanos(i64)
 );
 
-/// A moment on this host, by both clocks. Only the monotonic one orders; the other one compares
-/// with what a runtime on the same host reports.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct HostInstant {
-    /// `CLOCK_MONOTONIC`, in nanoseconds.
-    pub monotonic_ns: u64,
-    /// `CLOCK_REALTIME`, in nanoseconds since 1970.
-    pub realtime_ns: i64,
+message! {
+    /// A moment on this host, by both clocks. Only the monotonic one orders; the other one compares
+    /// with what a runtime on the same host reports.
+    #[derive(Copy, Default, Eq, PartialOrd, Ord)]
+    pub part HostInstant {
+        /// `CLOCK_MONOTONIC`, in nanoseconds.
+        monotonic_ns: u64 = 2,
+        /// `CLOCK_REALTIME`, in nanoseconds since 1970.
+        realtime_ns: i64 = 3,
+    }
 }
 
 impl HostInstant {

@@ -4,7 +4,6 @@
 //! Nothing is judged or repaired: a field that a runtime omits stays absent, a wrong one stays
 //! wrong.
 
-mod container_setup;
 mod containers;
 mod errors;
 mod extra;
@@ -12,7 +11,6 @@ mod no_event_calls;
 mod replies;
 mod requests;
 mod sandboxes;
-mod statuses;
 
 use std::collections::HashMap;
 
@@ -21,9 +19,9 @@ use k8s_cri::v1;
 pub use errors::{ReplyError, RequestError};
 pub use replies::{batches, check_asked, decode_reply, encode_reply};
 pub use requests::{decode_request, encode_request};
-pub use statuses::{decode_event, encode_event};
 
-use crate::history::{Labels, Request};
+use crate::history::protobuf::{Message, Unreadable};
+use crate::history::{Event, Labels, Request};
 
 /// The runtime service of the CRI.
 pub const RUNTIME_SERVICE: &str = "runtime.v1.RuntimeService";
@@ -44,6 +42,14 @@ pub fn is_of_images(request: &Request) -> bool {
     IMAGE_METHODS.contains(&request.method())
 }
 
+pub fn decode_event(bytes: &[u8]) -> Result<Event, Unreadable> {
+    Event::read(bytes)
+}
+
+pub fn encode_event(event: &Event) -> Vec<u8> {
+    event.to_bytes()
+}
+
 fn labels(map: HashMap<String, String>) -> Labels {
     map.into_iter().collect()
 }
@@ -61,5 +67,52 @@ fn image_spec(reference: &str) -> v1::ImageSpec {
         image: reference.to_owned(),
         user_specified_image: reference.to_owned(),
         ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use arbitrary::{Arbitrary, Unstructured};
+    use proptest::prelude::{any, proptest};
+
+    use super::*;
+    use crate::history::{
+        ContainerListing, ContainerReport, ImageListing, SandboxListing, SandboxReport, Signal,
+    };
+
+    /// Checks that a message of the CRI has all that one of ours has.
+    fn check<Own, Generated>(bytes: &[u8], adapt: impl FnOnce(&mut Own))
+    where
+        Own: for<'a> Arbitrary<'a> + Debug + Message + PartialEq,
+        Generated: prost::Message + Default,
+    {
+        let mut own = Own::arbitrary(&mut Unstructured::new(bytes)).expect("there are bytes");
+        adapt(&mut own);
+        let generated = Generated::decode(&*own.to_bytes()).expect("it is a message of the CRI");
+        assert_eq!(Own::read(&generated.encode_to_vec()), Ok(own));
+    }
+
+    proptest! {
+        #[test]
+        fn messages_are_those_of_the_cri(bytes in proptest::collection::vec(any::<u8>(), 2_000)) {
+            check::<Event, v1::ContainerEventResponse>(&bytes, |event| {
+                for status in &mut event.containers {
+                    status.setup.stop_signal = Signal::DEFAULT; // Which the generated ones lack.
+                }
+            });
+            check::<SandboxReport, v1::PodSandboxStatusResponse>(&bytes, |report| {
+                for status in &mut report.containers {
+                    status.setup.stop_signal = Signal::DEFAULT;
+                }
+            });
+            check::<ContainerReport, v1::ContainerStatusResponse>(&bytes, |report| {
+                report.status.setup.stop_signal = Signal::DEFAULT;
+            });
+            check::<SandboxListing, v1::PodSandbox>(&bytes, |_| ());
+            check::<ContainerListing, v1::Container>(&bytes, |_| ());
+            check::<ImageListing, v1::Image>(&bytes, |_| ());
+        }
     }
 }

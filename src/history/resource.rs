@@ -7,6 +7,8 @@ use arbitrary::Arbitrary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::protobuf::written_as;
+
 /// What the resources are held by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
@@ -27,7 +29,7 @@ macro_rules! resources {
     ($($(#[doc = $doc:literal])+ $number:literal $variant:ident $holder:ident $text:literal;)+) => {
         /// Something that a runtime holds, and of which it must not hold more and more.
         #[cfg_attr(test, derive(Arbitrary))]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Resource {
             $($(#[doc = $doc])+ $variant,)+
         }
@@ -44,7 +46,7 @@ macro_rules! resources {
             }
 
             /// Its number in a history.
-            pub(super) fn number(self) -> i32 {
+            fn number(self) -> i32 {
                 match self {
                     $(Self::$variant => $number,)+
                 }
@@ -86,8 +88,7 @@ impl Resource {
         all.filter(move |resource| resource.holder() == holder)
     }
 
-    /// The resource of a number; none if it is not known.
-    pub(super) fn from_number(number: i32) -> Option<Self> {
+    fn from_number(number: i32) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|resource| resource.number() == number)
     }
@@ -96,5 +97,12 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
+    }
+}
+
+written_as! {
+    Resource as i32 {
+        |resource| resource.number(),
+        |number| Resource::from_number(number).ok_or(Unreadable::Lacks("resource"))
     }
 }

@@ -6,42 +6,45 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::any;
+use super::protobuf::{message, written_as};
 use super::{RunId, RuntimeVersion};
 
-/// The run, the suite, the runtime and the host of a history.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunInfo {
-    pub run: RunId,
-    /// Version and commit of this suite.
-    pub suite: String,
-    pub endpoint: String,
-    pub runtime: RuntimeVersion,
-    /// Its OCI runtime; absent if it does not report one.
-    pub oci: Option<OciRuntime>,
-    /// Its cgroup driver; absent if it does not report one.
-    pub cgroup_driver: Option<CgroupDriver>,
-    /// The host of the suite and the runtime; absent for a runtime that is simulated.
-    pub host: Option<Host>,
-    /// The deadline of a call, unless a case sets another one; absent if it was not recorded.
-    #[cfg_attr(test, arbitrary(with = any::span_or_none))]
-    pub call_deadline: Option<Duration>,
+message! {
+    /// The run, the suite, the runtime and the host of a history.
+    #[derive(Default, Eq)]
+    pub part RunInfo {
+        run: RunId = 2,
+        /// Version and commit of this suite.
+        suite: String = 3,
+        endpoint: String = 4,
+        runtime: RuntimeVersion = 5,
+        /// Its OCI runtime; absent if it does not report one.
+        oci: Option<OciRuntime> = 6,
+        /// The host of the suite and the runtime; absent for a runtime that is simulated.
+        host: Option<Host> = 7,
+        /// The deadline of a call, unless a case sets another one; absent if it was not recorded.
+        #[cfg_attr(test, arbitrary(with = any::span_or_none))]
+        call_deadline: Option<Duration> = 8,
+        /// Its cgroup driver; absent if it does not report one.
+        cgroup_driver: Option<CgroupDriver> = 9,
+    }
 }
 
-/// The OCI runtime of the pods, as the CRI runtime reports it.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OciRuntime {
-    /// The runtime handler by which pods ask for it.
-    pub handler: String,
-    /// The name of its program, such as `runc`; absent if not reported.
-    pub name: Option<String>,
-    /// Its version; absent if not reported.
-    pub version: Option<String>,
+message! {
+    /// The OCI runtime of the pods, as the CRI runtime reports it.
+    #[derive(Default, Eq)]
+    pub struct OciRuntime {
+        /// The runtime handler by which pods ask for it.
+        handler: String = 1,
+        /// The name of its program, such as `runc`; absent if not reported.
+        name: Option<String> = 2,
+        /// Its version; absent if not reported.
+        version: Option<String> = 3,
+    }
 }
 
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CgroupDriver {
     /// systemd creates the cgroups.
     Systemd,
@@ -66,106 +69,125 @@ impl CgroupDriver {
     }
 }
 
-/// The host that a run had, when it began.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Host {
-    /// The kernel's release, as `uname -r` has it.
-    pub kernel: String,
-    /// Which cgroups are mounted: `1`, `2` or `hybrid`; absent if none are.
-    pub cgroup: Option<String>,
-    /// Processors that the suite may use.
-    pub cpus: u32,
-    /// The load of the last minute, in percent of one processor; absent if it cannot be read.
-    pub load_percent: Option<u32>,
+message! {
+    /// The host that a run had, when it began.
+    #[derive(Default, Eq, Serialize, Deserialize)]
+    pub struct Host {
+        /// The kernel's release, as `uname -r` has it.
+        kernel: String = 1,
+        /// Which cgroups are mounted: `1`, `2` or `hybrid`; absent if none are.
+        cgroup: Option<String> = 2,
+        /// Processors that the suite may use.
+        cpus: u32 = 3,
+        /// The load of the last minute, in percent of one processor; absent if it cannot be read.
+        load_percent: Option<u32> = 4,
+    }
 }
 
-/// What a run is about to do, and what its reports say besides what is observed.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunPlan {
-    /// The cases, each once.
-    pub cases: Vec<PlannedCase>,
-    /// Which of them is executed when. An execution's number is its place here; the invariants have
-    /// the numbers after them.
-    pub executions: Vec<PlannedExecution>,
-    /// The ids of the invariants that are judged.
-    pub invariants: Vec<String>,
-    pub image: String,
-    /// Pods on the node that the run did not make.
-    pub foreign_pods: u64,
-    /// The expectation file with the runtime's known failures.
-    pub expectations: Option<ExpectationFile>,
-    /// Whether cases of the tier were left out by the user's selection.
-    pub partial: bool,
-    /// The words for the kinds of consumer for which the runtime is judged; none means all.
-    pub profiles: Vec<String>,
-    /// The word for how large the run was to be; absent if all cases were meant.
-    pub tier: Option<String>,
-    /// How late an event may be in a watch, which makes no pods and is about those of others;
-    /// absent for a run.
-    #[cfg_attr(test, arbitrary(with = any::span_or_none))]
-    pub watch_within: Option<Duration>,
-    /// How events are delivered to several subscribers; absent if no case needed to know.
-    pub fan_out: Option<FanOut>,
-    /// The other capabilities that the run has probed.
-    pub probed: ProbedCapabilities,
+message! {
+    /// What a run is about to do, and what its reports say besides what is observed.
+    #[derive(Default, Eq)]
+    pub struct RunPlan {
+        /// The cases, each once.
+        cases: Vec<PlannedCase> = 1,
+        /// Which of them is executed when. An execution's number is its place here; the invariants
+        /// have the numbers after them.
+        executions: Vec<PlannedExecution> = 2,
+        /// The ids of the invariants that are judged.
+        invariants: Vec<String> = 3,
+        image: String = 4,
+        /// Pods on the node that the run did not make.
+        foreign_pods: u64 = 5,
+        /// The expectation file with the runtime's known failures.
+        expectations: Option<ExpectationFile> = 6,
+        /// Whether cases of the tier were left out by the user's selection.
+        partial: bool = 7,
+        /// The words for the kinds of consumer for which the runtime is judged; none means all.
+        profiles: Vec<String> = 8,
+        /// The word for how large the run was to be; absent if all cases were meant.
+        tier: Option<String> = 9,
+        /// How events are delivered to several subscribers; absent if no case needed to know.
+        fan_out: Option<FanOut> = 10,
+        /// The other capabilities that the run has probed.
+        probed: ProbedCapabilities,
+        /// How late an event may be in a watch, which makes no pods and is about those of others;
+        /// absent for a run.
+        #[cfg_attr(test, arbitrary(with = any::span_or_none))]
+        watch_within: Option<Duration> = 16,
+    }
 }
 
-/// Optional capabilities of a runtime. Absent if no case needed to know.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProbedCapabilities {
-    pub events: Option<bool>,
-    pub streamed_lists: Option<bool>,
-    /// Several named runtime handlers.
-    pub handlers: Option<bool>,
-    /// Sandboxes with their own network.
-    pub network: Option<bool>,
-    pub stop_signal: Option<bool>,
+message! {
+    /// Optional capabilities of a runtime. Absent if no case needed to know.
+    #[derive(Copy, Default, Eq)]
+    pub part ProbedCapabilities {
+        streamed_lists: Option<bool> = 11,
+        /// Several named runtime handlers.
+        handlers: Option<bool> = 12,
+        /// Sandboxes with their own network.
+        network: Option<bool> = 13,
+        events: Option<bool> = 14,
+        stop_signal: Option<bool> = 15,
+    }
 }
 
 /// How a runtime delivers an event to several subscribers.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FanOut {
     Broadcast,
     /// To one of them, so that subscribers take events from each other, as containerd 1.7 does.
     SingleConsumer,
 }
 
-/// A case of the plan.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedCase {
-    /// The name by which it is listed.
-    pub name: String,
-    pub definition: String,
+message! {
+    /// A case of the plan.
+    #[derive(Default, Eq)]
+    pub struct PlannedCase {
+        /// The name by which it is listed.
+        name: String = 1,
+        definition: String = 2,
+    }
 }
 
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedExecution {
-    /// The place of its case in [`RunPlan::cases`].
-    pub case: u32,
-    /// Which repetition of it, from 1; absent unless cases are repeated.
-    pub repetition: Option<u32>,
+message! {
+    #[derive(Copy, Default, Eq)]
+    pub struct PlannedExecution {
+        /// The place of its case in [`RunPlan::cases`].
+        case: u32 = 1,
+        /// Which repetition of it, from 1; absent unless cases are repeated.
+        repetition: Option<u32> = 2,
+    }
 }
 
-/// A file of known failures, as it was when the run began.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExpectationFile {
-    /// Its name, as the user gave it.
-    pub path: String,
-    pub text: String,
+message! {
+    /// A file of known failures, as it was when the run began.
+    #[derive(Default, Eq)]
+    pub struct ExpectationFile {
+        /// Its name, as the user gave it.
+        path: String = 1,
+        text: String = 2,
+    }
 }
 
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunEnd {
-    /// Whether all that the cases made is removed, but for what was to be kept.
-    pub removed: bool,
-    /// What went wrong outside the cases, one sentence each.
-    pub faults: Vec<String>,
+message! {
+    #[derive(Default, Eq)]
+    pub struct RunEnd {
+        /// Whether all that the cases made is removed, but for what was to be kept.
+        removed: bool = 1,
+        /// What went wrong outside the cases, one sentence each.
+        faults: Vec<String> = 2,
+    }
+}
+
+written_as! {
+    CgroupDriver as String {
+        |driver| driver.name().to_owned(),
+        |name| CgroupDriver::parse(&name).ok_or(Unreadable::Lacks("cgroup driver"))
+    }
+    // Whether events are shared among the subscribers.
+    FanOut as bool {
+        |fan_out| *fan_out == FanOut::SingleConsumer,
+        |shared| Ok(if shared { FanOut::SingleConsumer } else { FanOut::Broadcast })
+    }
 }

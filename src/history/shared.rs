@@ -5,15 +5,12 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 /// A text that is cheap to clone.
 pub type Text = Arc<str>;
 
 /// A value that is cheap to clone, and copied when a shared one is changed.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Shared<T>(Arc<T>);
 
 impl<T> Deref for Shared<T> {

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use super::protobuf::written_as;
 
 /// A signal to a container, by its number in `runtime.v1.Signal`.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signal(pub i32);
 
 /// The signals that the suite sends: the name, and the number in Linux.
@@ -59,4 +58,8 @@ impl fmt::Display for Signal {
             None => write!(f, "signal {} of the CRI", self.0),
         }
     }
+}
+
+written_as! {
+    Signal as i32 { |signal| signal.0, |number| Ok(Signal(number)) }
 }

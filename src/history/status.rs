@@ -2,13 +2,13 @@
 //! types. Field names and units are the CRI's; an unknown enum value is kept as its number.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::any;
-use super::{ContainerId, ContainerSetup, PodUid, RuntimeNanos, SandboxId, Shared, Signal, Text};
+use super::protobuf::{message, numbers, written_as};
+use super::{ContainerId, ContainerSetup, PodUid, RuntimeNanos, SandboxId, Shared, Text};
 
 /// Labels or annotations.
 pub type Labels = Shared<BTreeMap<Text, Text>>;
@@ -16,88 +16,52 @@ pub type Labels = Shared<BTreeMap<Text, Text>>;
 /// The label with the UID of a container's or sandbox's pod.
 pub const POD_UID_LABEL: &str = "io.kubernetes.pod.uid";
 
-/// `runtime.v1.ContainerEventType`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EventKind {
-    Created,
-    Started,
-    Stopped,
-    Deleted,
-    /// A number that the CRI does not define.
-    Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
-}
-
-impl fmt::Display for EventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Created => f.write_str("CREATED"),
-            Self::Started => f.write_str("STARTED"),
-            Self::Stopped => f.write_str("STOPPED"),
-            Self::Deleted => f.write_str("DELETED"),
-            Self::Unknown(number) => write!(f, "UNKNOWN({number})"),
-        }
+numbers! {
+    /// `runtime.v1.ContainerEventType`.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum EventKind {
+        Created = 0 "CREATED",
+        Started = 1 "STARTED",
+        Stopped = 2 "STOPPED",
+        Deleted = 3 "DELETED",
     }
 }
 
-/// `runtime.v1.PodSandboxState`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SandboxState {
-    #[default]
-    Ready,
-    /// `SANDBOX_NOTREADY`.
-    NotReady,
-    /// A number that the CRI does not define.
-    Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
-}
-
-impl fmt::Display for SandboxState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ready => f.write_str("READY"),
-            Self::NotReady => f.write_str("NOTREADY"),
-            Self::Unknown(number) => write!(f, "UNKNOWN({number})"),
-        }
+numbers! {
+    /// `runtime.v1.PodSandboxState`.
+    #[derive(Default)]
+    pub enum SandboxState {
+        #[default]
+        Ready = 0 "READY",
+        /// `SANDBOX_NOTREADY`.
+        NotReady = 1 "NOTREADY",
     }
 }
 
-/// `runtime.v1.ContainerState`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ContainerState {
-    #[default]
-    Created,
-    Running,
-    Exited,
-    /// `CONTAINER_UNKNOWN`, or a number that the CRI does not define.
-    Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
-}
-
-impl fmt::Display for ContainerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Created => f.write_str("CREATED"),
-            Self::Running => f.write_str("RUNNING"),
-            Self::Exited => f.write_str("EXITED"),
-            Self::Unknown(number) => write!(f, "UNKNOWN({number})"),
-        }
+numbers! {
+    /// `runtime.v1.ContainerState`, of which `CONTAINER_UNKNOWN` is `Unknown`.
+    #[derive(Default)]
+    pub enum ContainerState {
+        #[default]
+        Created = 0 "CREATED",
+        Running = 1 "RUNNING",
+        Exited = 2 "EXITED",
     }
 }
 
-/// `runtime.v1.ContainerEventResponse`: one message of the event stream.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// The container that the event is about; for a sandbox's own event, the sandbox's id.
-    pub container: ContainerId,
-    pub kind: EventKind,
-    pub created_at: RuntimeNanos,
-    /// The sandbox at that time. Absent is a defect that kubelets stumble over.
-    pub sandbox: Option<Shared<SandboxStatus>>,
-    /// All containers of the sandbox at that time.
-    pub containers: Vec<Shared<ContainerStatus>>,
+message! {
+    /// `runtime.v1.ContainerEventResponse`: one message of the event stream.
+    pub struct Event {
+        /// The container that the event is about; for a sandbox's own event, the sandbox's id.
+        container: ContainerId = 1,
+        kind: EventKind = 2,
+        created_at: RuntimeNanos = 3,
+        /// The sandbox at that time. Absent is a defect that kubelets stumble over.
+        sandbox: Option<Shared<SandboxStatus>> = 4,
+        /// All containers of the sandbox at that time.
+        containers: Vec<Shared<ContainerStatus>> = 5,
+    }
 }
 
 impl Event {
@@ -125,26 +89,27 @@ impl Event {
     }
 }
 
-/// `runtime.v1.PodSandboxMetadata`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SandboxMetadata {
-    pub name: Text,
-    pub uid: PodUid,
-    pub namespace: Text,
-    /// How often the sandbox has been made anew for this pod.
-    pub attempt: u32,
+message! {
+    /// `runtime.v1.PodSandboxMetadata`.
+    #[derive(Default, Eq)]
+    pub struct SandboxMetadata {
+        name: Text = 1,
+        uid: PodUid = 2,
+        namespace: Text = 3,
+        /// How often the sandbox has been made anew for this pod.
+        attempt: u32 = 4,
+    }
 }
 
-/// `runtime.v1.PodSandboxStatusResponse`: the status of one sandbox.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SandboxReport {
-    pub status: Shared<SandboxStatus>,
-    /// The statuses of its containers, if the runtime includes them.
-    pub containers: Vec<Shared<ContainerStatus>>,
-    /// When all this was read; 0 if the runtime does not say.
-    pub timestamp: RuntimeNanos,
+message! {
+    /// `runtime.v1.PodSandboxStatusResponse`: the status of one sandbox.
+    pub struct SandboxReport {
+        status: Shared<SandboxStatus> = 1,
+        /// The statuses of its containers, if the runtime includes them.
+        containers: Vec<Shared<ContainerStatus>> = 3,
+        /// When all this was read; 0 if the runtime does not say.
+        timestamp: RuntimeNanos = 4,
+    }
 }
 
 impl From<SandboxStatus> for SandboxReport {
@@ -158,111 +123,162 @@ impl From<SandboxStatus> for SandboxReport {
     }
 }
 
-/// `runtime.v1.PodSandboxStatus`, as far as rules read it.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SandboxStatus {
-    pub id: SandboxId,
-    pub metadata: Option<SandboxMetadata>,
-    pub state: SandboxState,
-    pub created_at: RuntimeNanos,
-    /// The pod's addresses, the primary one first; empty on the host network.
-    #[cfg_attr(test, arbitrary(with = any::texts))]
-    pub ips: Vec<String>,
-    pub labels: Labels,
-    pub annotations: Labels,
-    /// The runtime handler that runs it; empty for the default one.
-    pub runtime_handler: String,
+message! {
+    /// `runtime.v1.PodSandboxStatus`, as far as rules read it.
+    #[derive(Default)]
+    pub struct SandboxStatus {
+        id: SandboxId = 1,
+        metadata: Option<SandboxMetadata> = 2,
+        state: SandboxState = 3,
+        created_at: RuntimeNanos = 4,
+        /// The pod's addresses, the primary one first; empty on the host network.
+        #[cfg_attr(test, arbitrary(with = any::texts))]
+        ips: Vec<String> as Addresses = 5,
+        labels: Labels = 7,
+        annotations: Labels = 8,
+        /// The runtime handler that runs it; empty for the default one.
+        runtime_handler: String = 9,
+    }
 }
 
-/// `runtime.v1.ContainerMetadata`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContainerMetadata {
-    pub name: Text,
-    /// How often the container has been made anew.
-    pub attempt: u32,
+message! {
+    /// `runtime.v1.ContainerMetadata`.
+    #[derive(Default, Eq)]
+    pub struct ContainerMetadata {
+        name: Text = 1,
+        /// How often the container has been made anew.
+        attempt: u32 = 2,
+    }
 }
 
-/// `runtime.v1.ContainerStatus`, as far as rules read it.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ContainerStatus {
-    pub id: ContainerId,
-    /// Its name and attempt.
-    pub metadata: Option<ContainerMetadata>,
-    pub state: ContainerState,
-    pub created_at: RuntimeNanos,
-    /// When it was started; 0 before.
-    pub started_at: RuntimeNanos,
-    /// When it exited; 0 before.
-    pub finished_at: RuntimeNanos,
-    /// How it exited; meaningful once `finished_at` is set.
-    pub exit_code: i32,
-    /// The image as the user named it; absent where the runtime sent none.
-    pub image: Option<Text>,
-    /// The image as the runtime resolved it.
-    pub image_ref: Text,
-    /// A word for why it is in this state, such as `OOMKilled`.
-    pub reason: Text,
-    /// A sentence for why it is in this state.
-    pub message: String,
-    pub labels: Labels,
-    pub annotations: Labels,
-    pub setup: Shared<ContainerSetup>,
+message! {
+    /// `runtime.v1.ContainerStatus`, as far as rules read it.
+    #[derive(Default)]
+    pub struct ContainerStatus {
+        id: ContainerId = 1,
+        /// Its name and attempt.
+        metadata: Option<ContainerMetadata> = 2,
+        state: ContainerState = 3,
+        created_at: RuntimeNanos = 4,
+        /// When it was started; 0 before.
+        started_at: RuntimeNanos = 5,
+        /// When it exited; 0 before.
+        finished_at: RuntimeNanos = 6,
+        /// How it exited; meaningful once `finished_at` is set.
+        exit_code: i32 = 7,
+        /// The image as the user named it; absent where the runtime sent none.
+        image: Option<Text> as ImageName = 8,
+        /// The image as the runtime resolved it.
+        image_ref: Text = 9,
+        /// A word for why it is in this state, such as `OOMKilled`.
+        reason: Text = 10,
+        /// A sentence for why it is in this state.
+        message: String = 11,
+        labels: Labels = 12,
+        annotations: Labels = 13,
+        setup: Shared<ContainerSetup>,
+    }
 }
 
-/// `runtime.v1.ContainerStatusResponse`: the status of one container.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ContainerReport {
-    pub status: Shared<ContainerStatus>,
-    /// Its stop signal; [`Signal::DEFAULT`] if the runtime reports none.
-    pub stop_signal: Signal,
+message! {
+    /// `runtime.v1.ContainerStatusResponse`: the status of one container.
+    pub struct ContainerReport {
+        status: Shared<ContainerStatus> = 1,
+    }
 }
 
 impl From<ContainerStatus> for ContainerReport {
-    /// A report without a stop signal.
     fn from(status: ContainerStatus) -> Self {
         Self {
             status: status.into(),
-            stop_signal: Signal::DEFAULT,
         }
     }
 }
 
-/// `runtime.v1.PodSandbox`: one line of `ListPodSandbox`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SandboxListing {
-    pub id: SandboxId,
-    pub metadata: Option<SandboxMetadata>,
-    pub state: SandboxState,
-    pub created_at: RuntimeNanos,
-    pub labels: Labels,
+message! {
+    /// `runtime.v1.PodSandbox`: one line of `ListPodSandbox`.
+    pub struct SandboxListing {
+        id: SandboxId = 1,
+        metadata: Option<SandboxMetadata> = 2,
+        state: SandboxState = 3,
+        created_at: RuntimeNanos = 4,
+        labels: Labels = 5,
+    }
 }
 
-/// `runtime.v1.Container`: one line of `ListContainers`.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ContainerListing {
-    pub id: ContainerId,
-    /// The sandbox it lives in.
-    pub sandbox: SandboxId,
-    /// Its name and attempt.
-    pub metadata: Option<ContainerMetadata>,
-    pub state: ContainerState,
-    pub created_at: RuntimeNanos,
-    pub labels: Labels,
-    /// The image as the user named it; absent where the runtime sent none.
-    pub image: Option<Text>,
+message! {
+    /// `runtime.v1.Container`: one line of `ListContainers`.
+    pub struct ContainerListing {
+        id: ContainerId = 1,
+        /// The sandbox it lives in.
+        sandbox: SandboxId = 2,
+        /// Its name and attempt.
+        metadata: Option<ContainerMetadata> = 3,
+        /// The image as the user named it; absent where the runtime sent none.
+        image: Option<Text> as ImageName = 4,
+        state: ContainerState = 6,
+        created_at: RuntimeNanos = 7,
+        labels: Labels = 8,
+    }
 }
 
-/// `runtime.v1.Image`: an image that the runtime has.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImageListing {
-    pub id: String,
-    /// Every `name:tag` by which it is known.
-    pub tags: Vec<String>,
+message! {
+    /// `runtime.v1.Image`: an image that the runtime has.
+    #[derive(Eq)]
+    pub struct ImageListing {
+        id: String = 1,
+        /// Every `name:tag` by which it is known.
+        tags: Vec<String> = 2,
+    }
+}
+
+/// The addresses of a pod, as `runtime.v1.PodSandboxNetworkStatus`.
+#[derive(Clone)]
+struct Addresses(Vec<String>);
+
+message! {
+    struct Network {
+        ip: String = 1,
+        additional_ips: Vec<Address> = 2,
+    }
+}
+
+message! {
+    struct Address {
+        ip: String = 1,
+    }
+}
+
+/// The name of an image, as `runtime.v1.ImageSpec`.
+struct ImageName(Option<Text>);
+
+message! {
+    struct ImageSpec {
+        image: Text = 1,
+        user_specified_image: Text = 18,
+    }
+}
+
+written_as! {
+    Addresses as Option<Network> {
+        |addresses| addresses.0.split_first().map(|(ip, others)| Network {
+            ip: ip.clone(),
+            additional_ips: others.iter().cloned().map(|ip| Address { ip }).collect(),
+        }),
+        |network| {
+            let ips = network.into_iter().flat_map(|network: Network| {
+                let others = network.additional_ips.into_iter().map(|address| address.ip);
+                std::iter::once(network.ip).chain(others)
+            });
+            Ok(Addresses(ips.filter(|ip| !ip.is_empty()).collect()))
+        }
+    }
+    // CRI-O wants what the user wrote as well.
+    ImageName as Option<ImageSpec> {
+        |name| name.0.clone().map(|image| ImageSpec {
+            user_specified_image: image.clone(),
+            image,
+        }),
+        |spec| Ok(ImageName(spec.map(|spec: ImageSpec| spec.image)))
+    }
 }

@@ -14,9 +14,9 @@ use super::sandboxes::{FAULTY, carries, no_sandbox};
 use super::timer_queue::later;
 use super::transition::{Leftover, NonTransition, Transition};
 use crate::history::{
-    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
-    ContainerSetup, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant,
-    Reply, RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text, User,
+    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSetup,
+    ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant, Reply,
+    RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text, User,
 };
 
 /// The runtime's record of a container.
@@ -379,14 +379,16 @@ impl Machine {
     pub(super) fn container_status(&self, id: &ContainerId) -> Result<Reply, CallFault> {
         let containers = [&self.containers, &self.removed];
         match containers.iter().find_map(|some| some.get(id)) {
-            Some(container) => Ok(Reply::ContainerStatus(ContainerReport {
-                status: container.status.clone().into(),
-                stop_signal: match (self.behaviour.stop_signals, container.spec.stop_signal) {
+            Some(container) => {
+                let mut status = container.status.clone();
+                let reported = match (self.behaviour.stop_signals, container.spec.stop_signal) {
                     (StopSignals::Unreported | StopSignals::Unknown, _) => Signal::DEFAULT,
                     (_, Signal::DEFAULT) => Signal::TERMINATE,
                     (_, given) => given,
-                },
-            })),
+                };
+                status.setup.stop_signal = reported;
+                Ok(Reply::ContainerStatus(status.into()))
+            }
             None => Err(no_container(id)),
         }
     }
@@ -465,6 +467,7 @@ fn details_of(spec: &ContainerSpec, image_id: &Text) -> ContainerSetup {
         ),
         image_id: image_id.clone(),
         user: Some(User::default()),
+        stop_signal: Signal::DEFAULT,
     }
 }
 

@@ -117,7 +117,7 @@ impl WatchedPods {
             Body::HeldUp { .. } => self.show_all(entry),
             Body::Event { event, .. } => self.arrived(event, entry),
             Body::Fact {
-                fact: HostFact::ProcessGone(container, _),
+                fact: HostFact::ProcessGone { container, .. },
                 ..
             } => {
                 if let Some(pod) = self.owners.get(container).cloned() {

@@ -84,7 +84,10 @@ impl Processes {
         if gone == Some(pid) {
             self.recorder.record(Body::Fact {
                 case: CaseRun::default(),
-                fact: HostFact::ProcessGone(id.clone(), pid),
+                fact: HostFact::ProcessGone {
+                    container: id.clone(),
+                    pid,
+                },
             });
         }
         let seen = self.kernel.process_of(id.as_str(), pid);

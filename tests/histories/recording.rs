@@ -188,7 +188,7 @@ impl Recording {
                 ..
             } => report.status.state = ContainerState::Unknown(7),
             Body::Fact {
-                fact: HostFact::Held(_, count),
+                fact: HostFact::Held { count, .. },
                 ..
             } => *count += 1 << 30,
             Body::SubscriptionEnded { end, .. } => {

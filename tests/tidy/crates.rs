@@ -19,6 +19,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/cri/",
             "src/history/codec",
             "src/history/messages/",
+            "src/history/protobuf",
             "src/report/perfetto", // The format of a trace.
         ],
     ),

@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    Body, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
-    ContainerSetup, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing,
-    Labels, Mount, NoEventCall, NoEventCallTarget, PodUid, RuntimeNanos, RuntimeStatus,
-    RuntimeVersion, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxSpec, SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
+    Body, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSetup,
+    ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing, Labels, Mount,
+    NoEventCall, NoEventCallTarget, PodUid, RuntimeNanos, RuntimeStatus, RuntimeVersion,
+    SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -117,6 +117,7 @@ fn details() -> ContainerSetup {
             gid: 2,
             groups: vec![3, 4],
         }),
+        stop_signal: Signal::USER_1,
     }
 }
 
@@ -193,13 +194,6 @@ fn calls() -> Vec<(Request, Reply)> {
         (
             Request::ContainerStatus(c()),
             Reply::ContainerStatus(container_status().into()),
-        ),
-        (
-            Request::ContainerStatus(c()),
-            Reply::ContainerStatus(ContainerReport {
-                stop_signal: Signal::USER_1,
-                ..container_status().into()
-            }),
         ),
     ];
     calls.extend(

@@ -247,7 +247,7 @@ async fn try_stop_signal(session: &Session, attempt: u32) -> Result<SignalTrial,
         if let Reply::ContainerStatus(report) = session.call(None, request).await.map_err(failed)? {
             let exited = report.status.state == ContainerState::Exited;
             trial = SignalTrial {
-                is_reported: report.stop_signal == Signal::USER_1,
+                is_reported: report.status.setup.stop_signal == Signal::USER_1,
                 exit_code: exited.then_some(report.status.exit_code),
             };
         }

@@ -292,7 +292,7 @@ impl MeasureStep {
 fn record(ctx: &StepContext, resource: Resource, count: u64) {
     ctx.session().recorder().record(Body::Fact {
         case: ctx.case.run,
-        fact: HostFact::Held(resource, count),
+        fact: HostFact::Held { resource, count },
     });
 }
 
@@ -367,7 +367,7 @@ fn has_own_networks(history: &CaseHistory) -> bool {
 fn first_measured(history: &CaseHistory) -> BTreeMap<Resource, u64> {
     let mut first = BTreeMap::new();
     for fact in history.facts() {
-        if let HostFact::Held(resource, count) = fact {
+        if let HostFact::Held { resource, count } = fact {
             first.entry(*resource).or_insert(*count);
         }
     }

@@ -9,16 +9,30 @@ use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
+use prost::Message as _;
 
 use super::{
     DecodeFault, Decoder, FORMAT_VERSION, FrameWriter, MESSAGE_LIMIT, StreamDecoder, decode,
-    decode_file, encode, entry, wire,
+    decode_file, encode,
 };
 use crate::history::messages::encode_event;
 use crate::history::{
     Body, CaseRun, ContainerSpec, Entry, Event, EventKind, Flaw, HostInstant, Request, RunInfo,
     RuntimeNanos, Seq, SubscriptionId, Took,
 };
+
+/// What `proto/history.proto` says of the format.
+#[expect(
+    clippy::pedantic,
+    unreachable_pub,
+    reason = "generated from a documented file"
+)]
+mod proto {
+    include!(concat!(
+        env!("OUT_DIR"),
+        "/cri_event_conformance.history.v1.rs"
+    ));
+}
 
 /// Any value that some bytes make.
 fn anything<T: for<'a> Arbitrary<'a> + Debug>() -> impl Strategy<Value = T> {
@@ -133,6 +147,14 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn entries_are_written_as_the_documented_format_has_them(entry in anything::<Entry>()) {
+        let mut bytes = Vec::new();
+        encode(&entry, &mut bytes);
+        let read = proto::Entry::decode_length_delimited(&*bytes).expect("it follows the format");
+        prop_assert_eq!(read.encode_length_delimited_to_vec(), bytes);
+    }
+
+    #[test]
     fn what_an_entry_says_is_written_and_read_back(mut entry in anything::<Entry>()) {
         canonical(&mut entry);
         let mut bytes = Vec::new();
@@ -157,7 +179,7 @@ proptest! {
 
     #[test]
     fn messages_are_kept_as_they_were(event in anything::<Event>(), unknown in vec(1_u8.., 0..9)) {
-        let mut message = encode_event(event.clone());
+        let mut message = encode_event(&event);
         // Field 1000, a string: of a later version of the CRI.
         message.extend([0xc2, 0x3e, u8::try_from(unknown.len()).expect("it is short")]);
         message.extend(unknown);
@@ -209,7 +231,7 @@ fn a_cut_at_any_byte_leaves_the_whole_entries_before_it() {
 fn unknown_fields_are_passed_over() {
     let entry = numbered(4, Body::CaseEnded { case: CaseRun(9) });
     let mut message = Vec::new();
-    wire::write(&entry::to_wire(&entry), &mut message);
+    encode(&entry, &mut message);
     // Field 1000, a string of 3 bytes.
     message.extend([0xc2, 0x3e, 3, b'n', b'e', b'w']);
     message[0] += 6;
@@ -286,13 +308,14 @@ fn anything_but_a_history_is_refused_at_once() {
 
 #[test]
 fn another_version_is_refused() {
-    let mut message = entry::to_wire(&began(RunInfo::default()));
+    let mut bytes = Vec::new();
+    encode(&began(RunInfo::default()), &mut bytes);
+    let mut message = proto::Entry::decode_length_delimited(&*bytes).expect("it was just written");
     let version = FORMAT_VERSION + 1;
-    if let Some(wire::entry::Body::RunBegan(run)) = &mut message.body {
+    if let Some(proto::entry::Body::RunBegan(run)) = &mut message.body {
         run.format_version = version;
     }
-    let mut bytes = Vec::new();
-    wire::write(&message, &mut bytes);
+    let bytes = message.encode_length_delimited_to_vec();
     assert_eq!(
         decode(&bytes).fault,
         Some(DecodeFault::Version { offset: 0, version })

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use k8s_cri::v1;
 
 use super::errors::RequestError;
-use super::{container_setup, image_spec, labels, sandboxes, to_map};
-use crate::history::{ContainerId, ContainerSpec, Flaw, SandboxId, SandboxSpec, Signal};
+use super::{image_spec, labels, sandboxes, to_map};
+use crate::history::{ContainerId, ContainerSpec, Flaw, Mount, SandboxId, SandboxSpec, Signal};
 
 /// The file of a cgroup of version 2 that says whether an OOM kill takes all of it.
 const OOM_GROUP: &str = "memory.oom.group";
+/// The environment variable of a container that says at which operation the faulty OCI runtime
+/// crashes.
+const DEMAND: &str = "CRI_EVENT_CONFORMANCE_FAULT";
 /// A file that is in every container.
 const A_FILE: &str = "/proc/version";
 /// A user that no image of the suite has.
@@ -29,12 +32,8 @@ pub(super) fn encode(spec: &ContainerSpec) -> v1::CreateContainerRequest {
             command: spec.command.clone(),
             tty: spec.tty,
             working_dir: only(spec.flaw, Flaw::Directory, A_FILE),
-            envs: container_setup::demand(spec.flaw),
-            mounts: spec
-                .mounts()
-                .iter()
-                .map(container_setup::to_mount)
-                .collect(),
+            envs: demand(spec.flaw),
+            mounts: spec.mounts().iter().map(mount).collect(),
             labels: to_map(&spec.labels),
             log_path: spec.log_path.clone(),
             annotations: to_map(&spec.annotations),
@@ -80,7 +79,7 @@ pub(super) fn decode(
         ),
         (Some(Flaw::User), !security.run_as_username.is_empty()),
         (Some(Flaw::Directory), !config.working_dir.is_empty()),
-        (container_setup::demanded(&config.envs), true),
+        (demanded(&config.envs), true),
     ];
     let mut flaws = flaws.into_iter().filter(|(_, has)| *has);
     let mut command = config.command;
@@ -133,4 +132,30 @@ fn unified(spec: &ContainerSpec) -> HashMap<String, String> {
 fn only(has: Option<Flaw>, flaw: Flaw, text: &str) -> String {
     let text = (has == Some(flaw)).then(|| text.to_owned());
     text.unwrap_or_default()
+}
+
+/// The environment that makes the faulty OCI runtime crash for this flaw.
+fn demand(flaw: Option<Flaw>) -> Vec<v1::KeyValue> {
+    let verb = flaw.and_then(Flaw::crashes_at);
+    let variable = verb.map(|verb| v1::KeyValue {
+        key: DEMAND.to_owned(),
+        value: verb.to_owned(),
+    });
+    variable.into_iter().collect()
+}
+
+fn demanded(environment: &[v1::KeyValue]) -> Option<Flaw> {
+    let variable = environment.iter().find(|variable| variable.key == DEMAND)?;
+    let mut crashes = Flaw::CRASHES.into_iter();
+    let (flaw, _) = crashes.find(|(_, verb)| *verb == variable.value)?;
+    Some(flaw)
+}
+
+fn mount(mount: &Mount) -> v1::Mount {
+    v1::Mount {
+        container_path: mount.container_path.to_string(),
+        host_path: mount.host_path.to_string(),
+        readonly: mount.readonly,
+        ..Default::default()
+    }
 }

@@ -2,12 +2,13 @@
 
 use prost::DecodeError;
 
+use crate::history::protobuf::Unreadable;
+
 /// Why a reply cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReplyError {
-    /// It does not follow protobuf's rules.
     #[error(transparent)]
-    Undecodable(#[from] DecodeError),
+    Unreadable(#[from] Unreadable),
     #[error("the runtime answered {0} with OK and without a status")]
     NoStatus(&'static str),
     /// It has more items than the suite reads.
@@ -36,4 +37,31 @@ pub enum RequestError {
     Lacks(&'static str),
     #[error("no such method")]
     UnknownMethod,
+}
+
+impl From<RequestError> for Unreadable {
+    fn from(fault: RequestError) -> Self {
+        match fault {
+            RequestError::Undecodable(fault) => fault.into(),
+            RequestError::Lacks(what) => Self::Lacks(what),
+            RequestError::UnknownMethod => Self::Lacks("method"),
+        }
+    }
+}
+
+impl From<ReplyError> for Unreadable {
+    fn from(fault: ReplyError) -> Self {
+        match fault {
+            ReplyError::Unreadable(fault) => fault,
+            ReplyError::NoStatus(_) => Self::Lacks("status"),
+            ReplyError::TooLong { .. } | ReplyError::Unasked(_) => Self::Lacks("list"),
+            ReplyError::UnknownResponse => Self::Lacks("response"),
+        }
+    }
+}
+
+impl From<DecodeError> for ReplyError {
+    fn from(fault: DecodeError) -> Self {
+        Self::Unreadable(fault.into())
+    }
 }

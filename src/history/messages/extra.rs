@@ -1,8 +1,7 @@
 //! Stop signals of containers (KEP-4960), which the generated messages lack.
 //!
-//! The configuration and the status of a container are encoded as the generated message followed by
-//! the missing fields. Decoders accept that, since protobuf merges the parts of an embedded
-//! message.
+//! The configuration of a container is encoded as the generated message followed by the missing
+//! field. Decoders accept that, since protobuf merges the parts of an embedded message.
 
 use k8s_cri::v1;
 use prost::{DecodeError, Message};
@@ -24,20 +23,6 @@ struct CreateContainer {
 #[derive(Clone, PartialEq, Message)]
 struct ConfigExtra {
     #[prost(int32, tag = "18")]
-    stop_signal: i32,
-}
-
-/// `ContainerStatusResponse` with its status in parts.
-#[derive(Clone, PartialEq, Message)]
-struct StatusResponse {
-    #[prost(bytes = "vec", repeated, tag = "1")]
-    status: Vec<Vec<u8>>,
-}
-
-/// What the generated `ContainerStatus` lacks.
-#[derive(Clone, PartialEq, Message)]
-struct StatusExtra {
-    #[prost(int32, tag = "19")]
     stop_signal: i32,
 }
 
@@ -66,23 +51,6 @@ pub(super) fn decode_create(
     Ok((request, Signal(extra.stop_signal)))
 }
 
-pub(super) fn encode_status(status: &v1::ContainerStatus, Signal(stop_signal): Signal) -> Vec<u8> {
-    let mut bytes = status.encode_to_vec();
-    bytes.extend(StatusExtra { stop_signal }.encode_to_vec());
-    let status = vec![bytes];
-    StatusResponse { status }.encode_to_vec()
-}
-
-/// The status, if there is one, and the stop signal in it.
-pub(super) fn decode_status(
-    bytes: &[u8],
-) -> Result<(Option<v1::ContainerStatus>, Signal), DecodeError> {
-    let parts = StatusResponse::decode(bytes)?;
-    let extra = StatusExtra::decode(&*parts.status.concat())?;
-    let response = v1::ContainerStatusResponse::decode(bytes)?;
-    Ok((response.status, Signal(extra.stop_signal)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,22 +71,12 @@ mod tests {
         let read = v1::CreateContainerRequest::decode(&sent[..]);
         assert_eq!(read, Ok(request.clone()));
         assert_eq!(decode_create(&sent), Ok((request, Signal::USER_1)));
-        let status = v1::ContainerStatus {
-            id: "c".to_owned(),
-            ..Default::default()
-        };
-        let sent = encode_status(&status, Signal::USER_1);
-        let read = v1::ContainerStatusResponse::decode(&sent[..]).unwrap();
-        assert_eq!(read.status, Some(status.clone()));
-        assert_eq!(decode_status(&sent), Ok((Some(status), Signal::USER_1)));
     }
 
     #[test]
     fn a_signal_is_where_the_cri_has_it() {
         let sent = encode_create(v1::CreateContainerRequest::default(), Signal::USER_1);
         assert_eq!(sent, [0x12, 3, 0x90, 1, 29]);
-        let sent = encode_status(&v1::ContainerStatus::default(), Signal::USER_1);
-        assert_eq!(sent, [0x0a, 3, 0x98, 1, 29]);
     }
 
     #[test]
@@ -137,14 +95,5 @@ mod tests {
         };
         let (request, signal) = decode_create(&parts.encode_to_vec()).unwrap();
         assert_eq!((request.config, signal), (Some(config), Signal::USER_2));
-    }
-
-    #[test]
-    fn a_response_without_a_status_has_none_and_a_garbled_one_is_an_error() {
-        assert_eq!(decode_status(&[]), Ok((None, Signal::DEFAULT)));
-        let garbled = StatusResponse {
-            status: vec![vec![0xff]],
-        };
-        assert!(decode_status(&garbled.encode_to_vec()).is_err());
     }
 }

@@ -1,13 +1,13 @@
 //! Replies, in both directions.
 
 use k8s_cri::v1;
-use prost::Message;
+use prost::Message as _;
 
 use super::errors::ReplyError;
-use super::{extra, statuses};
+use crate::history::protobuf::{Message, Unreadable, message};
 use crate::history::{
-    ContainerId, ContainerReport, ImageListing, Labels, Reply, Request, RuntimeNanos,
-    RuntimeStatus, RuntimeVersion, SandboxId, SandboxReport,
+    ContainerId, ContainerListing, ContainerReport, ImageListing, Labels, Reply, Request,
+    RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing, SandboxReport,
 };
 use crate::limits;
 
@@ -35,23 +35,21 @@ pub fn decode_reply(response: &str, bytes: &[u8]) -> Result<Reply, ReplyError> {
             let reply = v1::CreateContainerResponse::decode(bytes)?;
             Reply::Container(ContainerId::from(reply.container_id))
         }
-        "PodSandboxStatusResponse" => Reply::SandboxStatus(decode_sandbox_report(bytes)?),
-        "ContainerStatusResponse" => Reply::ContainerStatus(decode_container_report(bytes)?),
+        "PodSandboxStatusResponse" => Reply::SandboxStatus(
+            SandboxReport::read(bytes).map_err(|fault| report_error(fault, "PodSandboxStatus"))?,
+        ),
+        "ContainerStatusResponse" => Reply::ContainerStatus(
+            ContainerReport::read(bytes).map_err(|fault| report_error(fault, "ContainerStatus"))?,
+        ),
         "ListPodSandboxResponse" => decode_sandboxes(bytes)?,
         "ListContainersResponse" => decode_containers(bytes)?,
         "StatusResponse" => decode_runtime_status(bytes)?,
-        "ImageStatusResponse" => {
-            let reply = v1::ImageStatusResponse::decode(bytes)?;
-            Reply::Image(reply.image.map(decode_image))
-        }
+        "ImageStatusResponse" => Reply::Image(Image::read(bytes)?.image),
         "PullImageResponse" => {
             let reply = v1::PullImageResponse::decode(bytes)?;
             Reply::Pulled(reply.image_ref)
         }
-        "ListImagesResponse" => {
-            let reply = v1::ListImagesResponse::decode(bytes)?;
-            Reply::Images(reply.images.into_iter().map(decode_image).collect())
-        }
+        "ListImagesResponse" => Reply::Images(Images::read(bytes)?.images),
         "ExecSyncResponse" => {
             let reply = v1::ExecSyncResponse::decode(bytes)?;
             Reply::Exec(reply.exit_code)
@@ -112,42 +110,14 @@ pub fn encode_reply(reply: Reply) -> Vec<u8> {
             container_id: id.to_string(),
         }
         .encode_to_vec(),
-        Reply::SandboxStatus(report) => v1::PodSandboxStatusResponse {
-            status: Some(statuses::encode_sandbox(report.status.into_inner())),
-            containers_statuses: statuses::encode_containers(report.containers),
-            timestamp: report.timestamp.0,
-            ..Default::default()
-        }
-        .encode_to_vec(),
-        Reply::ContainerStatus(report) => {
-            let status = statuses::encode_container(report.status.into_inner());
-            extra::encode_status(&status, report.stop_signal)
-        }
-        Reply::Sandboxes(listed) => v1::ListPodSandboxResponse {
-            items: listed
-                .iter()
-                .map(statuses::encode_sandbox_listing)
-                .collect(),
-        }
-        .encode_to_vec(),
-        Reply::Containers(listed) => v1::ListContainersResponse {
-            containers: listed
-                .iter()
-                .map(statuses::encode_container_listing)
-                .collect(),
-        }
-        .encode_to_vec(),
+        Reply::SandboxStatus(report) => report.to_bytes(),
+        Reply::ContainerStatus(report) => report.to_bytes(),
+        Reply::Sandboxes(items) => Sandboxes { items }.to_bytes(),
+        Reply::Containers(containers) => Containers { containers }.to_bytes(),
         Reply::RuntimeStatus(status) => encode_runtime_status(status),
-        Reply::Image(listing) => v1::ImageStatusResponse {
-            image: listing.map(encode_image),
-            ..Default::default()
-        }
-        .encode_to_vec(),
+        Reply::Image(image) => Image { image }.to_bytes(),
         Reply::Pulled(image_ref) => v1::PullImageResponse { image_ref }.encode_to_vec(),
-        Reply::Images(listed) => v1::ListImagesResponse {
-            images: listed.into_iter().map(encode_image).collect(),
-        }
-        .encode_to_vec(),
+        Reply::Images(images) => Images { images }.to_bytes(),
         Reply::Exec(exit_code) => v1::ExecSyncResponse {
             exit_code,
             ..Default::default()
@@ -171,37 +141,48 @@ pub fn batches(reply: Reply) -> Option<Vec<Reply>> {
     })
 }
 
-fn decode_sandbox_report(bytes: &[u8]) -> Result<SandboxReport, ReplyError> {
-    let reply = v1::PodSandboxStatusResponse::decode(bytes)?;
-    let no_status = ReplyError::NoStatus("PodSandboxStatus");
-    Ok(SandboxReport {
-        status: statuses::decode_sandbox(reply.status.ok_or(no_status)?).into(),
-        containers: statuses::decode_containers(reply.containers_statuses),
-        timestamp: RuntimeNanos(reply.timestamp),
-    })
+/// Why an answer to a question about a status cannot be used.
+fn report_error(fault: Unreadable, method: &'static str) -> ReplyError {
+    match fault {
+        Unreadable::Lacks("status") => ReplyError::NoStatus(method),
+        other => other.into(),
+    }
 }
 
-fn decode_container_report(bytes: &[u8]) -> Result<ContainerReport, ReplyError> {
-    let (status, stop_signal) = extra::decode_status(bytes)?;
-    let no_status = ReplyError::NoStatus("ContainerStatus");
-    Ok(ContainerReport {
-        status: statuses::decode_container(status.ok_or(no_status)?).into(),
-        stop_signal,
-    })
+message! {
+    struct Sandboxes {
+        items: Vec<SandboxListing> = 1,
+    }
+}
+
+message! {
+    struct Containers {
+        containers: Vec<ContainerListing> = 1,
+    }
+}
+
+message! {
+    struct Images {
+        images: Vec<ImageListing> = 1,
+    }
+}
+
+message! {
+    struct Image {
+        image: Option<ImageListing> = 1,
+    }
 }
 
 fn decode_sandboxes(bytes: &[u8]) -> Result<Reply, ReplyError> {
-    let items = v1::ListPodSandboxResponse::decode(bytes)?.items;
+    let Sandboxes { items } = Sandboxes::read(bytes)?;
     check_length(items.len())?;
-    let items = items.into_iter().map(statuses::decode_sandbox_listing);
-    Ok(Reply::Sandboxes(items.collect()))
+    Ok(Reply::Sandboxes(items))
 }
 
 fn decode_containers(bytes: &[u8]) -> Result<Reply, ReplyError> {
-    let items = v1::ListContainersResponse::decode(bytes)?.containers;
-    check_length(items.len())?;
-    let items = items.into_iter().map(statuses::decode_container_listing);
-    Ok(Reply::Containers(items.collect()))
+    let Containers { containers } = Containers::read(bytes)?;
+    check_length(containers.len())?;
+    Ok(Reply::Containers(containers))
 }
 
 /// Refuses a list that would use up our memory.
@@ -242,21 +223,6 @@ fn encode_runtime_status(status: RuntimeStatus) -> Vec<u8> {
         ..Default::default()
     }
     .encode_to_vec()
-}
-
-fn decode_image(image: v1::Image) -> ImageListing {
-    ImageListing {
-        id: image.id,
-        tags: image.repo_tags,
-    }
-}
-
-fn encode_image(listing: ImageListing) -> v1::Image {
-    v1::Image {
-        id: listing.id,
-        repo_tags: listing.tags,
-        ..Default::default()
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use k8s_cri::v1;
 use prost::Message;
 
 use super::errors::RequestError;
-use super::{containers, extra, image_spec, labels, no_event_calls, sandboxes, statuses, to_map};
+use super::{containers, extra, image_spec, labels, no_event_calls, sandboxes, to_map};
 use crate::history::{
     ContainerFilter, ContainerId, NoEventCall, Request, SandboxFilter, SandboxId, SandboxSpec,
 };
@@ -211,7 +211,7 @@ fn decode_for_container(method: &str, bytes: &[u8]) -> Result<Request, RequestEr
 
 fn encode_sandbox_filter(filter: &SandboxFilter) -> Vec<u8> {
     let state = filter.state.map(|state| v1::PodSandboxStateValue {
-        state: statuses::encode_sandbox_state(state),
+        state: state.into(),
     });
     let filter = v1::PodSandboxFilter {
         id: text(filter.id.as_ref()),
@@ -229,9 +229,7 @@ fn decode_sandbox_filter(bytes: &[u8], streamed: bool) -> Result<SandboxFilter, 
     let filter = request.filter.unwrap_or_default();
     Ok(SandboxFilter {
         id: given(filter.id).map(SandboxId::from),
-        state: filter
-            .state
-            .map(|value| statuses::decode_sandbox_state(value.state)),
+        state: filter.state.map(|value| value.state.into()),
         labels: labels(filter.label_selector),
         streamed,
     })
@@ -248,7 +246,7 @@ fn listed_sandboxes(filter: SandboxFilter) -> Request {
 
 fn encode_container_filter(filter: &ContainerFilter) -> Vec<u8> {
     let state = filter.state.map(|state| v1::ContainerStateValue {
-        state: statuses::encode_container_state(state),
+        state: state.into(),
     });
     let filter = v1::ContainerFilter {
         id: text(filter.id.as_ref()),
@@ -267,9 +265,7 @@ fn decode_container_filter(bytes: &[u8], streamed: bool) -> Result<ContainerFilt
     let filter = request.filter.unwrap_or_default();
     Ok(ContainerFilter {
         id: given(filter.id).map(ContainerId::from),
-        state: filter
-            .state
-            .map(|value| statuses::decode_container_state(value.state)),
+        state: filter.state.map(|value| value.state.into()),
         sandbox: given(filter.pod_sandbox_id).map(SandboxId::from),
         labels: labels(filter.label_selector),
         streamed,

@@ -114,9 +114,10 @@ fn a_stop_sends_the_signal_that_the_container_was_given() {
         });
         harness.call(Request::StartContainer(c.clone())).unwrap();
         let report = harness.call(Request::ContainerStatus(c.clone()));
-        assert!(
-            matches!(report, Ok(Reply::ContainerStatus(report)) if report.stop_signal == reported)
-        );
+        let Ok(Reply::ContainerStatus(report)) = report else {
+            panic!("no status: {report:?}");
+        };
+        assert_eq!(report.status.setup.stop_signal, reported);
         harness.call(stop(&c, 10)).unwrap();
         harness.status_is(&c, end);
     }

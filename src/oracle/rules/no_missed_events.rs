@@ -123,7 +123,8 @@ fn changes<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
         let Body::Fact { fact, .. } = &entry.body else {
             return None;
         };
-        let is_own = matches!(fact, HostFact::ProcessGone(of, _) if *of == subject.id);
+        let is_own =
+            matches!(fact, HostFact::ProcessGone { container: of, .. } if *of == subject.id);
         (is_own && live(entry, entry)).then_some(Proof {
             needed: EventKind::Stopped,
             by: (

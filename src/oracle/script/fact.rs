@@ -13,7 +13,8 @@ impl Script {
             ["held", name, count] => {
                 let mut all = Resource::ALL.iter();
                 let resource = all.find(|resource| format!("{resource:?}") == name);
-                HostFact::Held(*resource.expect("a resource"), number(count))
+                let (resource, count) = (*resource.expect("a resource"), number(count));
+                HostFact::Held { resource, count }
             }
             _ => panic!("not a fact: {words:?}"),
         };

@@ -96,11 +96,11 @@ impl<'a> Drawing<'a> {
             Body::Fact { case, fact } => {
                 let kernel = within(self.places.of_case(Some(*case)), "kernel");
                 let (name, count) = match fact {
-                    HostFact::ProcessGone(..) => {
+                    HostFact::ProcessGone { .. } => {
                         return self.mark(&kernel, Mark::new("fact", "a process is gone", text));
                     }
                     HostFact::OomKills(count) => ("OOM kills of the host since boot", *count),
-                    HostFact::Held(resource, count) => (resource.text(), *count),
+                    HostFact::Held { resource, count } => (resource.text(), *count),
                 };
                 let path = within(kernel, name);
                 let count = i64::try_from(count).unwrap_or(i64::MAX);

@@ -61,11 +61,11 @@ impl Timeline<'_> {
                 ..
             } => Brief::new(format!("OOM kills: {count}"), "of the host since boot"),
             Body::Fact {
-                fact: HostFact::Held(resource, count),
+                fact: HostFact::Held { resource, count },
                 ..
             } => Brief::new("measured", format!("{resource}: {count}")),
             Body::Fact {
-                fact: HostFact::ProcessGone(container, pid),
+                fact: HostFact::ProcessGone { container, pid },
                 ..
             } => Brief::new(
                 format!("process of {} is gone", self.name(container.as_str())),
