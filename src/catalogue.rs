@@ -1,5 +1,5 @@
 //! The catalogue of the suite: requirements, the cases and invariants that check them, the defects
-//! that these must notice, and the known failures of runtimes.
+//! that they must notice, and the known failures of runtimes.
 //!
 //! Pure and independent of any run; known failures come from the built-in expectation files.
 
@@ -31,7 +31,7 @@ pub struct Checker<'a> {
     pub title: &'a str,
     /// The ids of the requirements that it checks.
     pub requirements: Vec<&'a str>,
-    /// How binding it is for each profile.
+    /// The requirement level for each profile.
     pub levels: Levels,
 }
 
@@ -46,7 +46,6 @@ impl Catalogue {
         }
     }
 
-    /// All cases, and then all invariants.
     pub fn checkers(&self) -> impl Iterator<Item = Checker<'_>> {
         let cases = self.cases.iter().map(|case| Checker {
             id: &case.id,

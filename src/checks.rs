@@ -1,8 +1,8 @@
-//! What a case can expect: one file for each word of the case language, with its shape, its
+//! The expectations of a case: one file for each word of the case language, with its shape, its
 //! validation, its assessment and its tests; and the verdict on a case by its expectations. Pure.
 //!
-//! A new check is a file here, its `mod` line, and a line of the list below. [`judge()`] makes the
-//! verdict; [`pending`] names what is still to come, for a driver that waits.
+//! A new check is a file here, its `mod` line, and a line of the list below. [`judge()`] returns
+//! the verdict; [`pending`] names the missing event for a driver that waits.
 
 #![cfg_attr(
     test,
@@ -91,7 +91,7 @@ check::checks! {
     /// An event has announced each state that a relist shows: EXITED by STOPPED, absence by
     /// DELETED.
     "announced" Announced(announced::AnnouncedCheck);
-    /// What a subscription delivers, and whether and how it ends.
+    /// The events that a subscription delivers, and whether and how it ends.
     "subscription" Subscription(subscription::SubscriptionCheck);
     /// An event reports the transition, or a relist shows its result.
     "eventually-known" EventuallyKnown(eventually_known::EventuallyKnownCheck);
@@ -133,10 +133,10 @@ check::checks! {
     "latency" Latency(latency::LatencyCheck);
     /// The size of the messages of events.
     "message-size" MessageSize(message_size::MessageSizeCheck);
-    /// The runtime holds no more at the last measurement than at the first.
+    /// The runtime uses no more at the last measurement than at the first.
     "no-growth" NoGrowth(no_growth::NoGrowthCheck);
     /// An invariant holds in a situation that the case provokes.
     "invariant" Invariant(invariant::InvariantCheck);
-    /// What remains of a sandbox or container whose creation may have failed.
+    /// The remains of a sandbox or container whose creation may have failed.
     "aftermath" Aftermath(aftermath::AftermathCheck);
 }

@@ -20,7 +20,6 @@ use crate::run::{Exit, RunError};
 use crate::watch::WatchError;
 use crate::{host, terminal};
 
-/// Runs the program.
 pub fn main() -> ExitCode {
     // A run starts this program again for a subscriber that is a process of its own.
     if let Some(socket) = host::connection_to_hold(std::env::args_os()) {
@@ -65,13 +64,12 @@ impl Fault {
         }
     }
 
-    /// Its message on one line, without the word before it.
+    /// The message on one line, without the `error:` prefix.
     fn in_one_line(&self) -> String {
         let lines = self.message.trim_start_matches("error: ").lines();
         lines.map(str::trim).collect::<Vec<_>>().join("; ")
     }
 
-    /// Prints the error and returns its exit code.
     pub fn report(&self) -> ExitCode {
         // A closed standard error does not change the exit code.
         let message = self.message.trim_end();
@@ -137,7 +135,6 @@ fn chain(fault: &dyn std::error::Error) -> String {
     text
 }
 
-/// Executes the command line and returns the exit code.
 pub fn execute(cli: &Cli) -> Result<Exit, Fault> {
     cli.choose_color();
     commands::execute(cli)

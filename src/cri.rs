@@ -1,8 +1,8 @@
-//! Talking to a runtime: the only module that knows gRPC.
+//! The connection to a runtime: the only module that uses gRPC.
 //!
 //! A [`Client`] sends a `Request` and returns a `Reply`; a [`Subscription`] records the events of a
 //! stream. Every call has a deadline, every message a size limit, and every subscription its own
-//! connection unless it asks for the client's. [`serve`] does the reverse: it serves the CRI from
+//! connection unless it requests the client's. [`serve`] does the reverse: it serves the CRI from
 //! any [`Backend`].
 
 mod abortable_connection;

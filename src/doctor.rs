@@ -1,14 +1,14 @@
-//! `doctor` says whether a node is fit for Evented PLEG, and whether it is switched on at both
-//! ends, in the runtime and in the kubelet.
+//! `doctor` reports whether a node is fit for Evented PLEG, and whether it is enabled at both ends,
+//! in the runtime and in the kubelet.
 //!
-//! It is read-only: on a runtime whose subscribers take events from one another it does not open
-//! the event stream. Of the runtime it calls `Version`, `Status`, `RuntimeConfig`, the lists and
+//! It is read-only: on a runtime whose subscribers compete for events it does not open the event
+//! stream. On the runtime it calls `Version`, `Status`, `RuntimeConfig`, the lists and
 //! `GetContainerEvents`; on the host it reads `/proc`, configuration files and the kubelet's log,
 //! and runs `kubelet --version` and `journalctl`. [`examine()`] collects these facts; each of the
 //! other modules derives findings from a part of them, without input and output.
 //!
-//! One invariant: each [`finding::Finding`] says what was read where; one that is wrong or unknown
-//! also says why that matters and what to do.
+//! One invariant: each [`finding::Finding`] names the evidence and its source; one that is wrong or
+//! unknown also explains the effect and the fix.
 
 mod configz;
 mod crio;

@@ -1,5 +1,5 @@
 //! Opens the files that the suite reads and writes. The suite runs as root, possibly in directories
-//! that others can write to, where anyone could place a link or a pipe at a predictable name.
+//! that are writable by other users, who could place a link or a pipe at a predictable name.
 //!
 //! One invariant: no output is opened by the name that the user gave. It is written as a draft, a
 //! new file in the same directory with a random name, readable only by its owner, and then renamed.
@@ -34,10 +34,9 @@ pub use folder::{
 const DRAFT: &str = ".part";
 /// The number of random hexadecimal digits before the suffix.
 const RANDOM: usize = 32;
-/// How many entries of a directory are searched for the drafts of dead processes.
+/// The maximum number of directory entries searched for drafts of dead processes.
 const SEARCHED: usize = 100_000;
 
-/// An output file cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("write the {what} to {}: {fault}", path.display())]
 pub struct OutputError {
@@ -72,7 +71,7 @@ struct Temporary {
     name: OsString,
 }
 
-/// A file that was begun, and its place if it has one.
+/// An open output file, and its place if it has one.
 #[derive(Debug)]
 pub struct Output {
     file: Arc<File>,
@@ -137,14 +136,14 @@ impl Draft {
         Err(error(self.what, &self.path, io::Error::other(fault)))
     }
 
-    /// Renames it to its path, to be written from now on.
+    /// Renames it to its path, and returns it for writing.
     pub fn begin(self) -> Result<Output, OutputError> {
         let (what, path) = (self.what, self.path.clone());
         self.persist().map_err(|fault| error(what, &path, fault))
     }
 
-    /// Writes and syncs it, then renames it to its path. On failure the draft is removed
-    /// then, and an existing file is unchanged.
+    /// Writes and syncs it, then renames it to its path. On failure the draft is removed, and an
+    /// existing file is unchanged.
     pub fn complete(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -188,21 +187,21 @@ impl From<File> for Output {
 }
 
 impl Output {
-    /// How many bytes were written to it, or wait for that.
+    /// The number of bytes written or pending.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Waits until all is written and syncs it, so that a full disk is noticed.
+    /// Waits until all is written, and syncs the file to detect a full disk.
     pub fn to_disk(&self) -> io::Result<()> {
         self.queue.drain(limits::STALLED_OUTPUT)?;
         to_disk(&self.file)
     }
 
-    /// Keeps the file under its name with a suffix, and goes on in a new one with its name.
+    /// Renames the file with a suffix, and continues in a new one with its name.
     pub fn begin_anew(&mut self, suffix: &str) -> io::Result<()> {
-        let moved = "it is full, and no new one is begun: the path no longer names this file, or is none \
-                     of a regular file";
+        let moved = "it is full, and cannot be continued: the path no longer names this file, or is not a \
+                     regular file";
         let moved = || io::Error::other(moved);
         let (entry, name) = self.place.as_ref().ok_or_else(moved)?;
         let (folder, own) = (&entry.0, fstat(&*self.file)?);
@@ -231,7 +230,7 @@ impl Write for Output {
     }
 }
 
-/// Removes the drafts of this process, before it ends at once.
+/// Removes the drafts of this process, before an immediate exit.
 pub fn remove_drafts() {
     for draft in std::mem::take(&mut *drafts()).into_values() {
         // A leftover does no harm.
@@ -249,7 +248,7 @@ pub fn create_directory(what: &'static str, path: &Path) -> Result<(), OutputErr
     Ok(())
 }
 
-/// Syncs a file, so that a full disk is noticed. Does nothing for a device.
+/// Syncs a file to detect a full disk. Does nothing for a device.
 pub fn to_disk(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() {
         file.sync_all()
@@ -285,8 +284,8 @@ impl Target {
         }
     }
 
-    /// The file behind a link if this process has already opened it, such as `/dev/stdout`. None if
-    /// the link is to be replaced.
+    /// The file behind a link if this process has already opened it, such as `/dev/stdout`. `None`
+    /// if the link is to be replaced.
     fn behind_link(path: &Path) -> io::Result<Option<File>> {
         let Ok(place) = Place::of(path, true) else {
             // It leads nowhere, or belongs to another user.
@@ -307,7 +306,7 @@ impl Target {
     }
 }
 
-/// Opens a device, or a pipe that this user has made and that is read.
+/// Opens a device, or a pipe that belongs to this user and has a reader.
 fn direct(folder: &Folder, name: &OsStr) -> io::Result<File> {
     let found = folder.stat(name)?;
     let is_pipe = |found| kind(found) == FileType::Fifo;
@@ -401,7 +400,7 @@ fn error(what: &'static str, path: &Path, fault: io::Error) -> OutputError {
 }
 
 /// Removes drafts of this file that killed processes have left: files of our user with the name of
-/// a draft, which no process has locked.
+/// a draft that no process has locked.
 fn remove_dead_drafts(folder: &Folder, name: &OsStr) {
     for found in folder.names(SEARCHED).unwrap_or_default() {
         if is_draft(&found, name) && is_dead(folder, &found).unwrap_or(false) {
@@ -420,7 +419,7 @@ fn is_draft(found: &OsStr, name: &OsStr) -> bool {
     random.is_some_and(|random| random.len() == RANDOM && random.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Whether no process writes this draft any more. It is locked during the check.
+/// Whether no process writes this draft any more. Locks it during the check.
 fn is_dead(folder: &Folder, name: &OsStr) -> io::Result<bool> {
     let file = folder.read(name)?;
     if file.metadata()?.uid() != geteuid().as_raw() {

@@ -1,8 +1,8 @@
 //! A gate: one verdict on one or more reports, by a policy.
 //!
-//! A [`Policy`] says what a roll-out or a pipeline requires. Each requirement is a rule that
-//! passes, fails, or cannot tell; the gate fails if one fails, and passes if all pass. Knows
-//! nothing of files: the reports are data. See `ci/policies/README.md`.
+//! A [`Policy`] states the requirements of a roll-out or a pipeline. Each requirement is a rule
+//! that passes, fails, or is undecided; the gate fails if one fails, and passes if all pass.
+//! Performs no file I/O: the reports are data. See `ci/policies/README.md`.
 
 mod judge;
 mod policy;

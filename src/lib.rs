@@ -17,7 +17,8 @@
 //! * *Case*: a YAML file with *steps* and *checks*. *Invariant*: a rule on every case's history.
 //! * *Violation*: evidence that the runtime broke a check or an invariant.
 //! * *Verdict* of a case or invariant: pass, fail, error, skip or inconclusive.
-//! * *Profile*: a kind of consumer, such as kubelet 1.37, and how binding each rule is for it.
+//! * *Profile*: a kind of consumer, such as kubelet 1.37, with its own requirement levels (MUST,
+//!   SHOULD, MAY).
 //! * *Defect*: a bug that the [`model`] runtime can have, and that the suite must notice.
 //! * *Expectation file*: known failures of a runtime, which do not fail a run.
 //!
@@ -30,39 +31,39 @@
 //!
 //! # Where things are
 //!
-//! | module | what it does | knows |
+//! | module | purpose | knows |
 //! |---|---|---|
 //! | [`escape`] | escapes foreign text for display | nothing |
-//! | [`statistics`] | what chance explains: tails and bounds of distributions | nothing |
-//! | [`queue`] | writes to outputs on threads of their own, so that none that stalls stops the rest | nothing |
-//! | [`yaml`] | reads YAML with bounds of its nesting | nothing |
-//! | [`files`] | opens all files, safely in directories that others can write to | queue |
-//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one pod of others; its files | escape |
+//! | [`statistics`] | statistical tests: tails and bounds of distributions | nothing |
+//! | [`queue`] | writes to outputs on separate threads, so that a stalled one does not block the rest | nothing |
+//! | [`yaml`] | reads YAML with limits on its nesting | nothing |
+//! | [`files`] | opens all files, safely in directories that other users can write to | queue |
+//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one foreign pod; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
-//! | [`oracle`] | what a history proves, whatever its case: the invariants of every history | history, outcome, pleg |
-//! | [`checks`] | what a case can expect: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
+//! | [`oracle`] | the invariants of every history, independent of its case | history, outcome, pleg |
+//! | [`checks`] | the expectations of a case: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, files, history, outcome, yaml |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
-//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan, statistics, yaml |
+//! | [`verdicts`] | derives a run's verdicts and report from its history | case, checks, history, oracle, outcome, plan, statistics, yaml |
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
 //! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts, yaml |
 //! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue, yaml |
-//! | [`listener`] | HTTP servers with bounds of their connections | nothing |
+//! | [`listener`] | HTTP servers with limits on their connections | nothing |
 //! | [`workload`] | the program of the test containers, its image, a loopback registry | listener |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
 //! | [`terminal`] | all output to the terminal | host, escape, queue |
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
-//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | files, history, host, recorder |
+//! | [`cri`] | unary calls and subscriptions, and a server for both; the only module with gRPC | files, history, host, recorder |
 //! | [`model`] | a conformant runtime without containers, with optional defects | history, host, terminal, workload, cri |
 //! | [`catalogue`] | requirements, the cases and invariants that check them, defects, known failures | all above |
 //! | [`drive`] | executes the steps of a case, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
 //! | [`matrix`] | runs every defect against the cases that must notice it | all above |
-//! | [`explore`] | takes random walks, shrinks what they find to a case | all above |
-//! | [`doctor`] | says whether a node is fit for Evented PLEG and has it switched on | all above |
+//! | [`explore`] | takes random walks, shrinks each failure to a case | all above |
+//! | [`doctor`] | reports whether a node is fit for Evented PLEG and has it enabled | all above |
 //! | [`watch`] | streams, records and judges the events of a node | all above |
-//! | [`measure`] | how late events are, what they cost, and what relists cost instead | all above |
+//! | [`measure`] | measures the latency and the cost of events, and the cost of relists instead | all above |
 //! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
@@ -74,8 +75,8 @@
 //! * gRPC appears only in `cri`. A field of the CRI's messages, or of a history, is listed once:
 //!   in the type that has it, with its tag.
 //! * A module uses only modules above it in the table; `tests/tidy` checks all of this.
-//! * No Rust code knows a case by its name. What a case can say is in `case` and `checks`, what its
-//!   steps do in `drive::steps`.
+//! * No Rust code depends on a case by its name. The case language is in `case` and `checks`, the
+//!   effects of its steps in `drive::steps`.
 //! * Output is printed by [`terminal`], and foreign text passes through [`escape`] before.
 //! * Every wait has a condition, a timeout and a reason; the timeouts are in [`limits`].
 //! * [`host::now`] is the only clock. It follows the simulated clock of a [`host::Reactor`], with
@@ -86,8 +87,8 @@
 //!
 //! # Where to start reading
 //!
-//! `cases/order/created-started-stopped-deleted.yaml`, then [`drive::CaseRunner`], which does it,
-//! then [`checks::judge()`], which judges it. [`run::run`] is the whole of a run.
+//! `cases/order/created-started-stopped-deleted.yaml`, then [`drive::CaseRunner`], which executes
+//! it, then [`checks::judge()`], which judges it. [`run::run`] is the whole of a run.
 //!
 //! # A new case, a new check, a new invariant
 //!
@@ -95,12 +96,12 @@
 //! rule in the file of its family in `case::steps`, its effect in the file of the same name in
 //! `drive::steps`, and a line in the list of [`case::Step`]. A new check is a file in `checks` with
 //! its keys, its validation, its assessment and its tests, and its `mod` line and a line in the
-//! list of [`checks::Check`], both in `checks.rs`. What a runtime or a node need not have is a
+//! list of [`checks::Check`], both in `checks.rs`. An optional feature of a runtime or a node is a
 //! variant of [`case::Need`], with a function in `drive::probes` that measures it. An invariant is
 //! a file under `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that
 //! breaks it, and the most similar one that does not. A defect that the suite must notice is an
-//! entry of `cases/defects.yaml`, and its hook, one of [`model::faults`]; what a correct runtime
-//! may do otherwise is one of [`model::VARIATIONS`].
+//! entry of `cases/defects.yaml`, and its hook, one of [`model::faults`]; a permitted deviation
+//! of a correct runtime is one of [`model::VARIATIONS`].
 //!
 //! An option is one field of a struct in the module that uses it, such as [`run::RunOptions`],
 //! [`drive::DriveOptions`] or [`plan::Selection`]; its doc comment is its help.

@@ -58,14 +58,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 const TLS_HANDSHAKE: u8 = 0x16;
 
 /// The answer to a TLS handshake. containerd 2 tries HTTPS first and falls back to plain HTTP only
-/// when an HTTP response comes back; it takes a closed connection for a failure.
+/// after an HTTP response; it treats a closed connection as a failure.
 const PLAIN_HTTP_ONLY: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 /// Accepts connections and yields those that speak plain HTTP.
 ///
-/// Each connection's first byte is awaited in a task of its own, so that a silent client delays
-/// nobody. The tasks are part of this value and end with it.
+/// Each connection's first byte is awaited in a separate task, so that a silent client delays no
+/// other. The tasks are part of this value and end with it.
 struct PlainListener {
     acceptor: Acceptor,
     arriving: JoinSet<Option<(Connection, SocketAddr)>>,
@@ -125,7 +125,7 @@ impl Acceptor {
         let slot = Arc::clone(&self.slots)
             .acquire_owned()
             .await
-            .expect("nobody closes the semaphore");
+            .expect("the semaphore is never closed");
         loop {
             match self.listener.accept().await {
                 Ok((stream, peer)) => return (Connection::new(stream, slot, &self.stop), peer),
@@ -160,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// Peeks at the first byte, and refuses a TLS handshake.
+    /// Peeks at the first byte, and rejects a TLS handshake.
     async fn plain(mut self) -> Option<Self> {
         let mut first = [0];
         let peeked = tokio::select! {
@@ -177,7 +177,7 @@ impl Connection {
         Some(self)
     }
 
-    /// Answers, then reads what the client sent: closing a socket with unread bytes would reset the
+    /// Answers, then reads the client's data: closing a socket with unread bytes would reset the
     /// connection, and the client might lose the answer.
     async fn refuse_tls(&mut self) -> io::Result<()> {
         self.write_all(PLAIN_HTTP_ONLY).await?;

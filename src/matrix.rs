@@ -29,17 +29,17 @@ use trial::{Trial, TrialResult};
 /// The options of the matrix.
 #[derive(Args, Clone, Debug)]
 pub struct MatrixOptions {
-    /// The runtime behind the relay; none for the model.
+    /// The runtime behind the relay; `None` for the model.
     #[arg(skip)]
     pub endpoints: Option<Endpoints>,
     /// The known failures of that runtime, accepted in the run without a defect.
     #[arg(skip)]
     pub known: Option<ExpectationFile>,
-    /// How many trials run in parallel.
+    /// The number of parallel trials.
     #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
-    /// Only defects and permitted variations of the model whose names contain one of these; then no
-    /// case has to be able to fail
+    /// Only defects and permitted variations of the model whose names contain one of these; then
+    /// cases that never fail are accepted
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Try each defect on all cases, not only on those that it lists
@@ -73,18 +73,17 @@ pub struct DefectResult {
     pub defect: Defect,
     /// The cases and invariants that failed, in the report's order.
     pub failed: Vec<String>,
-    /// What did not fail although it should have: id, verdict and reason.
+    /// The cases and invariants that passed although they should have failed: id, verdict and
+    /// reason.
     pub missing: Vec<String>,
-    /// Why the trial has no verdicts, if it has none.
+    /// The reason for missing verdicts, if any.
     pub fault: Option<String>,
 }
 
 /// The result of a trial without a defect.
 #[derive(Debug)]
 pub struct CleanResult {
-    /// The variation of the model.
     pub variation: &'static str,
-    /// The seed of the model.
     pub seed: u64,
     /// The failures, each with its reason.
     pub alarms: Vec<String>,
@@ -95,12 +94,11 @@ pub struct CleanResult {
 /// The results of all trials.
 #[derive(Debug, Default)]
 pub struct Matrix {
-    /// The defects, in the order of the file.
+    /// In the order of the file.
     pub defects: Vec<DefectResult>,
-    /// The runs without a defect.
     pub clean: Vec<CleanResult>,
-    /// The ids of all cases that must be able to fail: none where only some of the defects are
-    /// tried, as on a real runtime.
+    /// The ids of all cases that must be able to fail; empty if only some of the defects are tried,
+    /// as on a real runtime.
     pub cases: Vec<String>,
 }
 
@@ -140,7 +138,6 @@ impl Matrix {
     }
 }
 
-/// Tries every defect and every variation.
 pub fn matrix(
     options: &MatrixOptions,
     cases: &[Case],
@@ -195,8 +192,8 @@ fn run_trials(
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The cases that are tried: on a real runtime, where trials run in parallel, those of the core
-/// tier that are not exclusive.
+/// The tried cases: on a real runtime, where trials run in parallel, those of the core tier that
+/// are not exclusive.
 fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
     let is_shared = |case: &&Case| case.tier <= Tier::Core && !case.exclusive;
     let wanted = |case: &&Case| options.endpoints.is_none() || is_shared(case);
@@ -252,7 +249,7 @@ fn trials<'a>(
     Ok(trials)
 }
 
-/// The message of an error with those of its causes.
+/// The messages of an error and of its causes.
 fn error_chain(fault: &RunError) -> String {
     let mut sentence = fault.to_string();
     let mut source = std::error::Error::source(fault);

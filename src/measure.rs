@@ -1,9 +1,9 @@
-//! `measure` says what events of a runtime cost, how late they are, and what a kubelet saves by
+//! `measure` reports the cost of a runtime's events, their latency, and a kubelet's savings by
 //! them.
 //!
-//! It makes pods of its own, in a session as a run has, and kills their containers: the kernel says
-//! when a process has ended, and what is measured is when a consumer knows. `ramp`, `arrivals`,
-//! `traffic`, `table` and `page` are pure; the others drive the runtime.
+//! It creates pods of its own, in a session like that of a run, and kills their containers: the
+//! kernel reports the end of a process, and the measurement is the time until a consumer knows it.
+//! `ramp`, `arrivals`, `traffic`, `table` and `page` are pure; the others drive the runtime.
 //!
 //! One invariant: a figure that was not measured is absent, never zero.
 

@@ -1,7 +1,7 @@
 //! A kubelet's PLEG metrics, with the kubelet's names, types and buckets.
 //!
 //! [`Metrics`] is the set of metrics; [`Endpoint`] serves them to Prometheus over HTTP. This module
-//! knows no runtime and reads no clock: durations are passed in.
+//! is independent of runtimes and reads no clock: durations are passed in.
 //!
 //! Names are those of kubernetes 1.36.2 (`pkg/kubelet/metrics/metrics.go`), even where they violate
 //! Prometheus's conventions and `promtool check metrics` complains. Three of its counters lack the

@@ -1,11 +1,11 @@
 //! The model runtime: an in-process implementation of a conformant CRI runtime, which needs no root
 //! and starts no processes.
 //!
-//! [`machine::Machine`] is the pure state machine: calls, subscriptions and the time go in, answers
-//! and events come out. [`Behaviour`] holds everything in which runtimes may differ: what the CRI
-//! permits, and every defect that the suite must notice, each a value that the machine consults or
-//! a hook on every event and every answer. [`Model`] runs a machine with a lock, a clock and
-//! timers; a gRPC server can serve it.
+//! [`machine::Machine`] is the pure state machine: its inputs are calls, subscriptions and the
+//! time, its outputs answers and events. [`Behaviour`] describes all differences between runtimes:
+//! those that the CRI permits, and every defect that the suite must notice, each a value that the
+//! machine consults or a hook on every event and every answer. [`Model`] runs a machine with a
+//! lock, a clock and timers; a gRPC server can serve it.
 
 mod announce;
 mod behaviour;

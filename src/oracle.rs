@@ -36,7 +36,7 @@ pub use rules::no_missed_events::unannounced;
 pub(crate) use rules::own_container_once::own_container_not_once;
 pub(crate) use rules::status_as_new_as_event::status_in_deleted;
 pub use rules::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
-pub(crate) use streams::{lost_with_the_runtime, unasked};
+pub(crate) use streams::{lost_with_the_runtime, unexpected_end};
 pub(crate) use subjects::{entries_about, is_about, makes, name_of};
 pub(crate) use subscribers::difference;
 pub use whole_run::WholeRun;

@@ -12,7 +12,7 @@ use crate::case::{Case, Tier};
 use crate::outcome::{Levels, Profile};
 
 // Doc comments of fields are the help of options.
-/// Which cases to run or to judge.
+/// The selection of cases to run or to judge.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::doc_markdown,
@@ -27,8 +27,8 @@ pub struct Selection {
     /// any of them matches.
     #[arg(id = "filter", value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// The largest tier to run; each tier includes the smaller ones [default: extended, for `check`
-    /// all that was run]
+    /// The largest tier to run; each tier includes the smaller ones [default: extended; for `check`
+    /// all recorded cases]
     #[arg(long, value_enum, help_heading = "Selection")]
     pub tier: Option<Tier>,
     /// Profiles to judge for; rules that are no MUST in a selected profile are reported as advice
@@ -53,10 +53,8 @@ pub struct Selection {
     pub only: Option<BTreeSet<String>>,
 }
 
-/// A value of `--profile`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProfileChoice {
-    /// A single profile.
     One(Profile),
     All,
 }
@@ -82,8 +80,7 @@ impl ValueEnum for ProfileChoice {
     }
 }
 
-/// The properties of a case or an invariant that a selection considers. An absent property
-/// excludes nothing.
+/// The properties of a case or an invariant for a selection. An absent property excludes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Facts<'a> {
     pub id: &'a str,
@@ -93,7 +90,7 @@ pub struct Facts<'a> {
     pub tags: &'a [String],
     /// The smallest tier that includes it.
     pub tier: Option<Tier>,
-    /// How binding it is for each profile.
+    /// The requirement level for each profile.
     pub levels: Option<Levels>,
 }
 
@@ -101,12 +98,11 @@ pub struct Facts<'a> {
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub case: Arc<Case>,
-    /// The number of the repetition, from 1; absent unless cases are repeated.
+    /// From 1; `None` unless cases are repeated.
     pub repetition: Option<u32>,
 }
 
 impl Selection {
-    /// Whether a case is selected.
     pub fn selects(&self, facts: &Facts<'_>) -> bool {
         let mut filters = self.filters.iter().filter(|text| !names_an_invariant(text));
         let wanted =
@@ -143,7 +139,6 @@ impl Selection {
         self.filters.iter().all(|filter| names_an_invariant(filter))
     }
 
-    /// Whether a filter names invariants.
     pub fn names_invariants(&self) -> bool {
         self.filters.iter().any(|filter| names_an_invariant(filter))
     }
@@ -166,9 +161,9 @@ impl Selection {
         Profile::ALL.into_iter().filter(chosen).collect()
     }
 
-    /// The selected cases with their repetitions, in the order in which they start: first those
-    /// that may run in parallel, then exclusive ones, then those that restart the runtime, and last
-    /// those that set the host's clock, since later timestamps could still be wrong.
+    /// The selected cases with their repetitions, in starting order: first those that may run in
+    /// parallel, then exclusive ones, then those that restart the runtime, and last those that set
+    /// the host's clock, since later timestamps could still be wrong.
     pub fn plan(&self, cases: Vec<Case>, repeat: u32) -> Vec<Planned> {
         let mut wanted: Vec<Arc<Case>> = cases
             .into_iter()
@@ -195,7 +190,6 @@ impl Selection {
 }
 
 impl<'a> Facts<'a> {
-    /// The properties of a case.
     pub fn from_case(case: &'a Case) -> Self {
         Self {
             id: &case.id,
@@ -214,8 +208,8 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether a filter matches: `tag:WORD` a tag, `req:ID` a requirement, a glob with `*` or `?`
-    /// the whole id or name, and anything else a part of them or, if `exact`, the whole. Case is
-    /// ignored.
+    /// the whole id or name, and anything else a part of them or, if `exact`, the whole. Ignores
+    /// case.
     pub fn matches_filter(&self, filter: &str, exact: bool) -> bool {
         let lower = str::to_ascii_lowercase;
         let (id, name, filter) = (&lower(self.id), &lower(self.name), &lower(filter));

@@ -1,7 +1,7 @@
-//! Writes to an output on a thread of its own: an output that is not read, as behind a pager, a
-//! stopped terminal or a file system that hangs, delays its own bytes and nothing else.
+//! Writes to an output on a separate thread: an output that is not read, such as a pager, a stopped
+//! terminal or a hanging file system, delays its own bytes and nothing else.
 //!
-//! One invariant: neither adding bytes nor waiting for them lasts longer than its bound.
+//! One invariant: neither adding bytes nor waiting for them exceeds its bound.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use crate::limits;
 
-/// The most bytes that are written at once, and so the smallest progress that is seen.
+/// The maximum number of bytes per write, and so the smallest detectable progress.
 const PIECE: usize = 4096;
 
-/// The interval at which a waiting thread looks whether there was an interrupt.
+/// The interval at which a waiting thread checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether there was an interrupt.
@@ -33,16 +33,15 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<u8>,
-    /// Bytes that were written since the start.
+    /// The number of bytes written since the start.
     written: u64,
-    /// Whether the output was given up waiting for, and has made no progress since then.
+    /// Whether a wait for the output has timed out, without progress since then.
     is_stalled: bool,
     is_closed: bool,
     fault: Option<io::Error>,
 }
 
 impl Queue {
-    /// Starts the thread.
     pub fn begin(out: impl Write + Send + 'static) -> Self {
         let shared = Arc::<Shared>::default();
         let own = shared.clone();
@@ -53,7 +52,7 @@ impl Queue {
         Self(shared)
     }
 
-    /// Adds bytes: any number to an empty queue, as the text of a command that prints once.
+    /// Adds bytes: any number to an empty queue, such as the text of a command that prints once.
     pub fn push(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.0.state();
         state.check()?;
@@ -68,7 +67,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for a moment until all is written, unless the output is stalled.
+    /// Waits briefly until all is written, unless the output is stalled.
     pub fn settle(&self) -> io::Result<()> {
         let mut state = self.0.state();
         state.check()?;
@@ -85,8 +84,8 @@ impl Queue {
         state.check()
     }
 
-    /// Waits until all is written, for at most `patience` without progress, and for a moment only
-    /// after an interrupt.
+    /// Waits until all is written, for at most `patience` without progress, and only briefly after
+    /// an interrupt.
     pub fn drain(&self, patience: Duration) -> io::Result<()> {
         let mut state = self.0.state();
         let (mut idle, mut written) = (Duration::ZERO, state.written);
@@ -138,7 +137,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what waits until the queue is dropped or a write fails.
+    /// Writes pending bytes until the queue is dropped or a write fails.
     fn write(&self, mut out: impl Write) {
         loop {
             let idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
@@ -172,7 +171,7 @@ impl Shared {
     }
 }
 
-/// Writes some of the bytes; returns how many.
+/// Writes some of the bytes; returns their number.
 fn write(out: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
     let length = loop {
         match out.write(bytes) {
@@ -185,7 +184,7 @@ fn write(out: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// From now on, no output is waited for longer than a moment: the user wants an end.
+/// Shortens all waits for outputs from now on, because the user has interrupted.
 pub fn hurry() {
     HURRY.store(true, Ordering::Relaxed);
 }
@@ -196,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    /// An output that takes as much as it is permitted.
+    /// An output that accepts a permitted number of bytes.
     struct Reader {
         permits: Receiver<io::Result<usize>>,
         read: SyncSender<u8>,

@@ -1,8 +1,8 @@
-//! The growing history of a run: one recorder appends entries, any number of readers take them at
+//! The growing history of a run: one recorder appends entries, any number of readers read them at
 //! their own pace.
 //!
 //! Recording takes a short lock and never waits for a reader, so that it cannot delay an event
-//! stream. Entries that every reader has taken are dropped; a reader that falls behind by more than
+//! stream. Entries that every reader has read are dropped; a reader that falls behind by more than
 //! the limits gets an error.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +32,7 @@ struct Shared {
     subscriptions: AtomicU32,
 }
 
-/// The entries that some reader has not taken yet.
+/// The entries that some reader has not read yet.
 #[derive(Debug, Default)]
 struct Window {
     first: u64,
@@ -43,7 +43,7 @@ struct Window {
     limits: Limits,
 }
 
-/// How much is kept for the slowest reader.
+/// The maximum lag of the slowest reader.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     entries: usize,
@@ -65,7 +65,7 @@ enum Place {
     Lost,
 }
 
-/// Takes the entries that were recorded since it was created.
+/// Reads the entries recorded since its creation.
 #[derive(Debug)]
 pub struct Reader {
     shared: Arc<Shared>,
@@ -95,12 +95,11 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// A recorder with an empty history.
     pub fn new() -> Self {
         Self::bounded(limits::HISTORY_ENTRIES, limits::HISTORY_BYTES)
     }
 
-    /// A recorder that keeps no more than this for the slowest reader.
+    /// A recorder with these limits for the slowest reader.
     pub fn bounded(entries: usize, bytes: usize) -> Self {
         let window = Window {
             limits: Limits { entries, bytes },
@@ -202,7 +201,7 @@ impl Window {
         }
     }
 
-    /// Drops what every reader has taken.
+    /// Discards entries read by all readers.
     fn trim(&mut self) {
         let places = self.readers.values().filter_map(|place| match place {
             Place::At(next) => Some(*next),
@@ -216,8 +215,8 @@ impl Window {
 }
 
 impl Reader {
-    /// Takes what was recorded since the last call. Fails if this reader fell behind so far that
-    /// entries were dropped.
+    /// Removes the entries recorded since the last call. Fails if this reader fell behind so far
+    /// that entries were dropped.
     pub fn drain(&mut self) -> Result<Vec<Arc<Entry>>, Overrun> {
         self.length.mark_unchanged();
         let mut window = self.shared.window();
@@ -233,7 +232,7 @@ impl Reader {
         Ok(taken)
     }
 
-    /// Waits until something has been recorded since the last [`Reader::drain`].
+    /// Waits until an entry has been recorded since the last [`Reader::drain`].
     pub async fn changed(&mut self) {
         // An error would mean that the recorder is gone, which `shared` rules out.
         let _ = self.length.changed().await;
@@ -241,7 +240,7 @@ impl Reader {
 }
 
 impl Changes {
-    /// Waits until something has been recorded since the last time.
+    /// Waits until an entry has been recorded since the last call.
     pub async fn next(&mut self) {
         // An error means that the recorder is gone: then nothing more will come.
         if self.length.changed().await.is_err() {
@@ -266,7 +265,7 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Writes to a file what is recorded from now on.
+    /// Writes the entries recorded from now on to a file.
     pub fn begin(recorder: &Recorder, file: Output) -> Self {
         let (finish, finished) = tokio::sync::oneshot::channel();
         let task = write_entries(
@@ -327,7 +326,7 @@ async fn write_entries(
     }
 }
 
-/// Waits until then, for ever if there is no such time.
+/// Waits until an instant, forever if it is `None`.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -338,7 +337,7 @@ async fn until(time: Option<Instant>) {
 fn full(limit: u64) -> io::Error {
     let limit = limit >> 20;
     io::Error::other(format!(
-        "it has reached its limit of {limit} MiB before compression; what followed is not in it"
+        "it has reached its limit of {limit} MiB before compression; later entries are missing"
     ))
 }
 
@@ -414,7 +413,7 @@ mod tests {
             let bytes = std::fs::read(file.path()).unwrap();
             codec::decode_file(&bytes).entries.len()
         };
-        // A thread writes what was recorded.
+        // A thread writes the entries.
         let awaited = |entries| {
             let began = host::now();
             while written() != entries && host::elapsed(began) < limits::STALLED_OUTPUT {
@@ -425,7 +424,7 @@ mod tests {
         let waited = || Body::CasesEnded;
         recorder.record(Body::RunBegan(RunInfo::default().into()));
         recorder.record(waited());
-        // Time is simulated, and the frame's end is what is waited for.
+        // Time is simulated, and the wait is for the frame's end.
         until(Some(Instant::now() + limits::HISTORY_FRAME * 2)).await;
         assert_eq!(awaited(2), 2);
         recorder.record(waited());

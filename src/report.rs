@@ -1,10 +1,10 @@
-//! Reports of a run for people and machines: a timeline, console text, Markdown, HTML, `JUnit`
-//! XML, JSON, annotations of GitHub and a trace for Perfetto.
+//! Reports of a run for people and machines: a timeline, console text, Markdown, HTML, `JUnit` XML,
+//! JSON, annotations of GitHub and a trace for Perfetto.
 //!
 //! Each report is a pure function of a [`RunReport`](crate::outcome::RunReport) or of history
-//! entries; where the bytes go is the caller's business. Text that a runtime sent is escaped before
-//! it is shown, see [`printable()`]: no report lets a runtime drive a terminal or break a document.
-//! This module knows nothing of rules, of files and of clocks.
+//! entries; the caller chooses the output. A runtime's text is escaped before it is shown, see
+//! [`printable()`]: no report lets a runtime control a terminal or break a document. This module is
+//! independent of rules, files and clocks.
 
 mod calendar;
 mod causality;

@@ -1,7 +1,7 @@
 //! A run from its options to its exit code: select, prepare, execute, clean up, report.
 //!
-//! Results are printed only by `console` and the final summary, and nothing is left behind at the
-//! runtime, however the run ends.
+//! Results are printed only by `console` and the final summary, and nothing is left at the runtime,
+//! however the run ends.
 
 mod announce;
 mod check;
@@ -72,32 +72,25 @@ use time_left::{EarlierRun, TimeLeft};
 pub use trace::{timeline, trace};
 pub use with_session::{Surroundings, with_session};
 
-/// Why a run has no report.
+/// The reason why a run has no report.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The cases cannot be read.
     #[error(transparent)]
     Cases(#[from] load::LoadError),
     #[error("no case matches {0}")]
     NothingSelected(String),
     #[error("no case or invariant matches --skip {0}")]
     NothingSkipped(String),
-    /// The expectation file cannot be used.
     #[error(transparent)]
     Expectations(#[from] ExpectationsError),
-    /// The failed cases of a report cannot be determined.
     #[error(transparent)]
     Rerun(#[from] RerunError),
-    /// A recorded history cannot be judged.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// A report could not be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// The metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] EndpointError),
-    /// No case can run.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     /// The command needs a served runtime, but the target is the built-in model.
@@ -106,7 +99,6 @@ pub enum RunError {
          `cri-event-conformance model --listen unix:///PATH` and name that endpoint"
     )]
     Unserved,
-    /// The limit of open files is too low.
     #[error(
         "this process may open {0} files at once, but a run needs {needed}: raise the limit, for \
          example with ulimit -n {needed}; nothing was run",
@@ -120,7 +112,6 @@ pub enum RunError {
          tiers take longer. Stop the kubelet yourself for those"
     )]
     LongPause,
-    /// The async runtime or a signal handler could not be started.
     #[error("start: {0}")]
     System(#[from] io::Error),
 }
@@ -202,7 +193,6 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     }
 }
 
-/// Reads an expectation file.
 pub fn read_expectations(path: &Path, cases: &[Case]) -> Result<ExpectationFile, RunError> {
     Ok(expectations::read(path, cases)?.0)
 }
@@ -404,7 +394,6 @@ fn cut_short(
     faults
 }
 
-/// Ends a run whose preparation failed.
 async fn abandon(
     fault: &PrepareError,
     caller: &RecordingClient,
@@ -425,7 +414,6 @@ fn end(caller: &RecordingClient, removed: bool, faults: Vec<String>) {
     caller.recorder.record(Body::RunEnded(end));
 }
 
-/// The trials of all cases and invariants.
 fn trials(
     planned: Vec<Planned>,
     invariants: &[&'static Invariant],
@@ -449,7 +437,7 @@ fn trials(
     trials
 }
 
-/// Prints which sandboxes were kept, and how to remove them.
+/// Prints the kept sandboxes, and the command that removes them.
 fn print_kept_sandboxes(options: &RunOptions, info: &RunInfo, kept: &[SandboxId]) {
     if kept.is_empty() {
         return;

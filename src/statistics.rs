@@ -1,10 +1,10 @@
-//! What chance explains: tails and bounds of the binomial and the hypergeometric distribution.
+//! Statistical tests: tails and bounds of the binomial and the hypergeometric distribution.
 //!
 //! The sums are exact. They need no table of a distribution and no iteration but bisection, so that
-//! a crate for statistics would add more code than it saves. Knows nothing of cases and reports.
+//! a crate for statistics would add more code than it saves. Independent of cases and reports.
 
-/// How probable it is that of so many tries, each of which comes out with a probability, at least
-/// some do: the upper tail of the binomial distribution.
+/// The probability of at least `some` successes in `tries` trials: the upper tail of the binomial
+/// distribution.
 pub fn at_least(some: usize, tries: usize, probability: f64) -> f64 {
     let odds = (probability / (1.0 - probability)).ln();
     // The logarithm of the probability that just `count` do; it may be too small for a number.
@@ -17,10 +17,11 @@ pub fn at_least(some: usize, tries: usize, probability: f64) -> f64 {
     1.0 - fewer
 }
 
-/// The highest rate that is compatible with so many failures: the upper end of the one-sided
-/// interval of Clopper and Pearson. With none of `tries` it is some 3 / `tries` at 95%.
+/// The highest rate that is compatible with this number of failures: the upper end of the one-sided
+/// interval of Clopper and Pearson. With none of `tries` it is some 3
+/// `tries` at 95%.
 pub fn highest_rate(failed: usize, tries: usize, confidence: f64) -> f64 {
-    /// Halves an interval until it is shorter than a `f64` tells.
+    /// The number of bisections after which an interval is below the precision of `f64`.
     const STEPS: usize = 60;
     if failed >= tries {
         return 1.0;
@@ -38,7 +39,7 @@ pub fn highest_rate(failed: usize, tries: usize, confidence: f64) -> f64 {
     high
 }
 
-/// A probability that nobody needs to tell from none.
+/// A negligible probability.
 pub const IMPOSSIBLE: f64 = 1e-30;
 
 /// Failures in two series of tries.
@@ -51,26 +52,26 @@ pub struct Series {
 }
 
 impl Series {
-    /// How probable at least as many failures in the second series are if both have the same rate:
-    /// Fisher's exact test, one-sided.
+    /// The probability of at least as many failures in the second series if both have the same
+    /// rate: Fisher's exact test, one-sided.
     pub fn p_value(&self) -> f64 {
         self.tail(self.after.0)
     }
 
-    /// The least p-value that the series can have with as many failures in all.
+    /// The least p-value of a series with the same total of failures.
     pub fn least_p_value(&self) -> f64 {
         let failed = self.before.0 + self.after.0;
         self.tail(failed.min(self.after.1))
     }
 
-    /// The upper tail of the distribution: the second series has at least so many of all failures.
+    /// The upper tail of the distribution: the second series has at least this number of failures.
     fn tail(&self, at_least: usize) -> f64 {
         let (fewest, probabilities) = self.distribution();
         probabilities[at_least - fewest..].iter().sum()
     }
 
-    /// How probable it is that the second series has so many of all failures: the hypergeometric
-    /// distribution, from the fewest that it can have on.
+    /// The probability of each number of failures in the second series, from the minimum on: the
+    /// hypergeometric distribution.
     fn distribution(&self) -> (usize, Vec<f64>) {
         let failed = self.before.0 + self.after.0;
         let (before, after) = (self.before.1, self.after.1);
@@ -93,9 +94,9 @@ impl Series {
     }
 }
 
-/// How probable at least as many failures in all second series together are if each has the rate of
-/// its first: the exact test of Mantel and Haenszel, one-sided. It takes no offence at series that
-/// are repeated more often than others.
+/// The probability of at least as many failures in all second series together if each has the rate
+/// of its first: the exact test of Mantel and Haenszel, one-sided. It permits different lengths of
+/// series.
 pub fn p_value_of_all(series: &[Series]) -> f64 {
     let (mut fewest, mut all) = (0, vec![1.0]);
     for one in series {
@@ -114,8 +115,8 @@ pub fn p_value_of_all(series: &[Series]) -> f64 {
     tail.unwrap_or_default().iter().sum()
 }
 
-/// A distribution without the ends that are all but impossible, so that its length grows with the
-/// root of the number of tries.
+/// A distribution without its negligible ends, so that its length grows with the root of the number
+/// of tries.
 fn possible(fewest: usize, mut probabilities: Vec<f64>) -> (usize, Vec<f64>) {
     let is_impossible = |probability: &f64| *probability < IMPOSSIBLE;
     let from = probabilities
@@ -129,15 +130,14 @@ fn possible(fewest: usize, mut probabilities: Vec<f64>) -> (usize, Vec<f64>) {
     (fewest + from, probabilities)
 }
 
-/// Whether a p-value is at most as high as a level, but for how sums are rounded.
+/// Whether a p-value is at most a level, with a tolerance for rounding.
 pub fn is_significant(p_value: f64, level: f64) -> bool {
     p_value <= level * (1.0 + 1e-9)
 }
 
-/// The level at which each of several series, and all of them together, are to be tested, so that
-/// at most `alpha` of all comparisons find anything where nothing has changed: Bonferroni's
-/// correction as Tarone has it, which does not count series that have too few failures to be found
-/// at all.
+/// The significance level for each of several series, and for all of them together, so that at most
+/// `alpha` of all comparisons report an unchanged runtime: Bonferroni's correction as modified by
+/// Tarone, which does not count series with too few failures to be significant.
 pub fn corrected(alpha: f64, series: &[Series]) -> f64 {
     let least: Vec<f64> = series.iter().map(Series::least_p_value).collect();
     let testable = |level: f64| 1 + least.iter().filter(|p| is_significant(**p, level)).count();
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    /// Those of R's `binom.test`: 682 of 925 plants is the example of its manual page, whose
-    /// two-sided interval of 95% ends at the one-sided bound of 97.5%.
+    /// From R's `binom.test`: 682 of 925 plants is the example of its manual page, whose two-sided
+    /// interval of 95% ends at the one-sided bound of 97.5%.
     #[test]
     fn the_bound_of_a_rate_is_that_of_clopper_and_pearson() {
         close(highest_rate(682, 925, 0.975), 0.765_406_6);
@@ -190,7 +190,7 @@ mod tests {
         assert!((highest_rate(0, 1_000, 0.95) - 0.003).abs() < 1e-5);
     }
 
-    /// The tea of Fisher's lady, and the convicted twins of R's `fisher.test`.
+    /// Fisher's tea-tasting lady, and the convicted twins of R's `fisher.test`.
     #[test]
     fn the_p_value_is_that_of_fisher() {
         let series = |before, after| Series { before, after };

@@ -1,10 +1,10 @@
 //! All output to standard output and standard error, with control characters escaped: texts from a
 //! runtime, a history or a foreign report cannot control the terminal.
 //!
-//! On a terminal a *status* of some lines can be shown below all that is printed, such as the
-//! progress of a run. It is out of the way while something is printed, and leaves nothing behind.
+//! On a terminal a *status* of some lines can be shown below the output, such as the progress of a
+//! run. It is hidden while text is printed, and leaves no trace.
 //!
-//! Two invariants: a closed output never panics, and one that is not read stops nothing.
+//! Two invariants: a closed output never panics, and one that is not read blocks nothing.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -26,7 +26,7 @@ static STATUS: LazyLock<Status> = LazyLock::new(Status::new);
 static OUT: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stdout()));
 static ERRORS: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stderr()));
 
-/// How often a second the status may be drawn at most: each change of one of its lines draws it.
+/// The maximum number of drawings per second: each change of a line redraws the status.
 const DRAWINGS: u8 = 200;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +35,7 @@ pub struct Output;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors;
 
-/// Prints a text, whose lines end with a line break.
+/// Prints a text that ends with a line break.
 pub fn print(text: &str) -> io::Result<()> {
     print_now(&printable_lines(text))
 }
@@ -58,7 +58,7 @@ pub fn say_styled(text: &str) {
     let _ = STATUS.aside(|| say_now(&coloured(&text, choice)));
 }
 
-/// Waits until all is printed; after an interrupt, only as long as it is read.
+/// Waits until all is printed; after an interrupt, only while it is being read.
 pub fn finish() {
     let _ = OUT.drain(Duration::MAX);
     let _ = ERRORS.drain(Duration::MAX);
@@ -84,7 +84,6 @@ fn coloured(text: &str, choice: ColorChoice) -> String {
     }
 }
 
-/// Whether colours are wanted on standard error.
 pub fn errors_have_colours() -> bool {
     AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
@@ -95,8 +94,8 @@ pub fn has_status() -> bool {
     io::stderr().is_terminal() && !is_dumb
 }
 
-/// The columns and rows that a status may have: half of the terminal, so that there is room for
-/// what is printed. None if a status cannot be shown, or nothing is printed to a terminal.
+/// The maximum columns and rows of a status: half of the terminal, so that there is room for the
+/// output. `None` if a status cannot be shown, or nothing is printed to a terminal.
 pub fn status_size() -> Option<(usize, usize)> {
     let (columns, rows) = error_size();
     let shown = has_status() && io::stdout().is_terminal();
@@ -104,7 +103,8 @@ pub fn status_size() -> Option<(usize, usize)> {
     shown.then_some((columns.saturating_sub(1), rows / 2))
 }
 
-/// Shows these lines as the status, each cut to the width of the terminal; none remove it.
+/// Shows these lines as the status, each truncated to the width of the terminal; an empty slice
+/// removes it.
 pub fn show_status(lines: &[String]) {
     STATUS.show(lines);
 }
@@ -131,8 +131,7 @@ fn error_size() -> (usize, usize) {
     size.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
-/// The beginning of a line that leaves the last column free: what stands there is on the next line
-/// for some terminals.
+/// The beginning of a line, without the last column: some terminals wrap a full line.
 fn fitting(line: &str, columns: usize) -> String {
     let mut width = 0;
     let fits = |letter: &char| {
@@ -142,7 +141,7 @@ fn fitting(line: &str, columns: usize) -> String {
     line.chars().take_while(fits).collect()
 }
 
-/// The lines below all that is printed.
+/// The lines below the output.
 struct Status {
     drawn: MultiProgress,
     lines: Mutex<Vec<ProgressBar>>,
@@ -164,7 +163,7 @@ impl Status {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints while the status is out of the way.
+    /// Prints while the status is hidden.
     fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         let lines = self.lines();
         let Some(last) = lines.last() else {
@@ -208,13 +207,13 @@ impl Status {
     }
 }
 
-/// Puts the cursor to the beginning of the status's last line. At its end, where a drawing leaves
+/// Moves the cursor to the beginning of the status's last line. At its end, where a drawing leaves
 /// it, the `^C` that a terminal echoes would begin a new line, and the first one would remain.
 fn settle() {
     let _ = ERRORS.push(b"\r");
 }
 
-/// What the status is drawn to.
+/// The output of the status.
 #[derive(Debug)]
 struct Drawing;
 

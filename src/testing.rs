@@ -1,5 +1,4 @@
-//! The parts of this crate that its tests, benchmarks and fuzz targets use; nothing else of it is
-//! public.
+//! The parts of this crate that its tests, benchmarks and fuzz targets use; nothing else is public.
 
 pub mod case {
     pub use crate::case::{Case, Diagnostics, Need, Step, load, parse, schema};

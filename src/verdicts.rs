@@ -1,9 +1,8 @@
-//! What a history says of its run: the verdict of every case and invariant, and the whole report.
+//! The results of a history: the verdict of every case and invariant, and the whole report.
 //!
-//! [`Verdicts`] takes in a history entry by entry: a run's own while it grows, or a recorded one.
-//! Both come to the same report, because there is nothing else that a report is made of. What is
-//! judged is let go, so that a history of any length can be judged in little memory. Pure: no
-//! clock, no file, no task.
+//! [`Verdicts`] processes a history entry by entry: a run's own while it grows, or a recorded one.
+//! Both give the same report, because it depends on nothing else. Judged entries are dropped, so
+//! that a history of any length needs little memory. Pure: no clock, no file, no task.
 
 mod builtin;
 mod ended;

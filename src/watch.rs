@@ -1,22 +1,23 @@
-//! `watch` is read-only: it streams a node's pod events with their latency, shows what a kubelet
-//! makes of them, and judges them by the rules of a run.
+//! `watch` is read-only: it streams a node's pod events with their latency, shows the lifecycle
+//! events a kubelet derives from them, and judges them by the rules of a run.
 //!
 //! It creates no pod, so it cannot prove the event stream with a marker: a stream is live with its
-//! first event, or if it is still open after half a second. `observer` is pure and decides what is
-//! reported of events and relists. What is recorded is a history as that of a run (`record`), and
-//! [`crate::verdicts`] judges each pod in it once it is quiet; `check` does the same with the file.
+//! first event, or if it is still open after half a second. `observer` is pure and selects the
+//! notices about events and relists. The record is a history like that of a run (`record`), and
+//! [`crate::verdicts`] judges each pod in it when it is idle; `check` judges the file in the same
+//! way.
 //!
 //! # As JSON
 //!
-//! One object a line. Each has a `time` of printing (RFC 3339, UTC) and a `type`. Numbers
-//! whose name ends in `_ns` are 64-bit integers of nanoseconds, moments among them since 1970.
-//! Each object about a container or a sandbox has `namespace`, `pod`, `uid`, `container` (null for
-//! a sandbox) and `id`.
+//! One object a line. Each has a `time` of printing (RFC 3339, UTC) and a `type`. Numbers whose
+//! name ends in `_ns` are 64-bit integers of nanoseconds, points in time since 1970. Each object
+//! about a container or a sandbox has `namespace`, `pod`, `uid`, `container` (null for a sandbox)
+//! and `id`.
 //!
 //! | type | fields |
 //! |---|---|
-//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (what the Evented PLEG of kubelet 1.26 to 1.36 does: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track; with `--profile hint` alone what that of 1.37 does: `relist`, `sampled`, `ignored`), `lifecycle` (what it sends, such as `ContainerDied`), `panic` (why) |
-//! | `relist` | `lifecycle`: what the Generic PLEG sends; `on_demand`: whether in a relist of this pod alone, after a sync that is inferred or a hint |
+//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (the reaction of the Evented PLEG of kubelet 1.26 to 1.36: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track; with `--profile hint` alone that of 1.37: `relist`, `sampled`, `ignored`), `lifecycle` (the lifecycle events it sends, such as `ContainerDied`), `panic` (why) |
+//! | `relist` | `lifecycle`: the lifecycle events that the Generic PLEG sends; `on_demand`: whether in a relist of this pod alone, after an inferred sync or a hint |
 //! | `violation` | `rule` (its id), `level` (`must`, `should`, `may`), `finding` (its kind), `subject`, `expected`, `actual`, `known` (whether it is listed as known) |
 //! | `more-violations` | `rule`, `count`: further violations of a rule, too many to be shown |
 //! | `stream` | `what` (`opened`, `live`, `relisted`, `ended`, `overrun`, `relist-failed`, `relist-late`, `relist-works`), `detail` |

@@ -2,8 +2,8 @@
 //!
 //! [`program`] is a small static executable with a mode for each behaviour of a container,
 //! [`image`] builds an OCI image with it, and [`registry`] serves that image to `PullImage` from
-//! the loopback interface. No network, shell or other image is needed. This module does not know
-//! the CRI, and an image is reproducible from its labels and the architecture.
+//! the loopback interface. No network, shell or other image is needed. This module is independent
+//! of the CRI, and an image is reproducible from its labels and the architecture.
 
 pub mod image;
 pub mod program;

@@ -1,8 +1,7 @@
-//! Reads YAML of others.
+//! Reads foreign YAML.
 //!
-//! Parsing takes a time that is quadratic in the number of flow collections that are open at once,
-//! and in that of directives: 200 KB of them took a minute. Therefore their number is bounded
-//! before.
+//! Parsing takes quadratic time in the number of flow collections that are open at once, and in
+//! that of directives: 200 KB of them took a minute. Therefore their number is limited beforehand.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde_yaml::{Deserializer, Error};
@@ -14,7 +13,6 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     T::deserialize(parser(text)?)
 }
 
-/// The parser of a text.
 pub fn parser(text: &str) -> Result<Deserializer<'_>, Error> {
     let collections = text.matches(['[', '{']).count();
     let directives = text.lines().filter(|line| line.starts_with('%')).count();

@@ -1,4 +1,4 @@
-//! What the reference PLEGs allocate: nothing, if nothing has changed, and little for an idle pod.
+//! Allocations of the reference PLEGs: none without changes, and few for an idle pod.
 
 #[path = "../benches/pleg/world.rs"]
 mod world;
@@ -10,7 +10,7 @@ use cri_event_conformance::testing::pleg::{
 };
 use world::{Node, World, flipped};
 
-/// A relist of this many pods that has one before it.
+/// A relist of this many pods after a first one.
 fn second_relist(pods: usize) -> AllocationInfo {
     let world = World::new(pods);
     let list = world.list();

@@ -1,5 +1,5 @@
-//! What the reference PLEGs make of messages that no runtime should send: what the kubelet does,
-//! or, where it would panic, a finding. Never a panic of ours.
+//! The reference PLEGs with messages that no runtime should send: they behave like the kubelet or,
+//! where it would panic, return an error. They never panic.
 
 use std::sync::Arc;
 use std::time::Duration;

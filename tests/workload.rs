@@ -1,6 +1,6 @@
-//! The workload program, run as it is on this machine: each mode does what it promises.
+//! The workload program, run on this machine: each mode keeps its promise.
 //!
-//! Here it is an ordinary process. As the init of a container it is seen in conformance runs.
+//! Here it is an ordinary process. Conformance runs test it as the init of a container.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
 
@@ -21,8 +21,8 @@ use rustix::process::{Pid, Signal, kill_process};
 const NOW: Duration = Duration::ZERO;
 const LONG: Duration = Duration::from_secs(60);
 
-/// How often to look whether a process got where it goes, which takes it well under a millisecond;
-/// one look takes about ten microseconds.
+/// The number of polls until a process must have reached a state, which takes it well under a
+/// millisecond; one poll takes about ten microseconds.
 const LOOKS: u32 = 200_000;
 
 /// The program as a file, written once before any test runs it: executing a file that another
@@ -50,8 +50,8 @@ fn start(workload: &Workload) -> Child {
     spawn(&workload.command()[1..])
 }
 
-/// Waits until the process sleeps, when a signal can no longer come too early: it never does before
-/// it has blocked SIGTERM, which until then has its default action.
+/// Waits until the process sleeps, when a signal can no longer be too early: before that it has not
+/// blocked SIGTERM, which has its default action.
 fn settle(child: &Child) {
     let stat = format!("/proc/{}/stat", child.id());
     let sleeps = || fs::read_to_string(&stat).unwrap().contains(") S ");
@@ -66,7 +66,7 @@ fn end(mut child: Child) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// The promise as a parent on this machine sees it: a signal, or an exit code.
+/// The promise for a parent on this machine: a signal, or an exit code.
 #[track_caller]
 fn keeps_its_promise(workload: &Workload) {
     let status = end(start(workload));

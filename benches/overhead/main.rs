@@ -2,10 +2,10 @@
 //!
 //! `cargo bench --bench overhead -- OPTIONS` takes the options of a run. The suite runs once on the
 //! runtime and records its history. Then a bare loop sends the calls of every case again, to the
-//! same runtime and with as many cases and rounds at once: no stream, no markers, no relists, no
-//! verdicts. Between two calls it lets pass what the case had to wait for, as long as that took
-//! when it was recorded: the life of a container that ends by itself, a time in which nothing may
-//! come, an event that never came. What is left to compare is the suite's own doing.
+//! same runtime and with as many parallel cases and rounds: no stream, no markers, no relists, no
+//! verdicts. Between two calls it pauses for the recorded duration of the case's wait: the life of
+//! a container that exits on its own, a time without events, an event that never came. The rest of
+//! the difference is the suite's own overhead.
 //!
 //! `ci/bench overhead` does it on a containerd of its own.
 
@@ -40,7 +40,7 @@ use tokio::time::{Instant, sleep_until};
 
 use script::{Recorded, Script, scripts};
 
-/// What Cargo itself passes to a benchmark.
+/// The argument that Cargo itself passes to a benchmark.
 const OF_CARGO: &str = "--bench";
 
 fn main() -> ExitCode {
@@ -103,7 +103,7 @@ fn overhead(mut options: RunOptions) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Sends the scripts' calls and returns how long they took.
+/// Sends the scripts' calls and returns their duration.
 async fn bare_loop(
     options: &RunOptions,
     endpoints: &Endpoints,
@@ -139,7 +139,7 @@ async fn bare_loop(
     Ok(took)
 }
 
-/// Sends one script's calls, with the ids that the runtime gives this time.
+/// Sends one script's calls, with the new ids of the runtime.
 #[derive(Clone, Debug)]
 struct Replay {
     client: Client,
@@ -162,8 +162,8 @@ impl Replay {
         }
     }
 
-    /// A sandbox's own calls one after the other; between them, each container's calls one after
-    /// the other, with as many containers at once as in the recording.
+    /// A sandbox's own calls in sequence; between them, each container's calls in sequence, with as
+    /// many parallel containers as in the recording.
     async fn script(&self, script: Script) {
         let mut stretch = Vec::new();
         for call in script.calls {
@@ -199,7 +199,7 @@ impl Replay {
             return;
         };
         if !call.pause.is_zero() {
-            // The time itself is what is to pass.
+            // Only the time has to pass.
             sleep_until(Instant::now() + call.pause).await;
         }
         // A call that failed when it was recorded fails again; either way it took its time.
@@ -216,9 +216,9 @@ impl Replay {
         }
     }
 
-    /// The request with this run's labels, a UID of its own, and the new ids. A stop that was
-    /// obeyed has no grace period this time: so soon after its start, a program may miss the
-    /// signal, and waiting for the kill would make the bare loop look slow.
+    /// The request with this run's labels, its own UID, and the new ids. A stop that succeeded by
+    /// its signal has no grace period this time: so soon after its start, a program may miss the
+    /// signal, and waiting for the kill would slow the bare loop down.
     async fn renamed(&self, call: &Recorded) -> Option<Request> {
         let request = &call.request;
         let took = Duration::from_nanos(call.ended - call.began);

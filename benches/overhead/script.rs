@@ -1,5 +1,5 @@
-//! What a bare loop does of a recorded run: the calls of its cases, and how long each came after
-//! what the case had to wait for.
+//! The parts of a recorded run for a bare loop: the calls of its cases, and the pause of each after
+//! the end of the case's wait.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,9 @@ pub(crate) struct Script {
     pub(crate) calls: Vec<Recorded>,
 }
 
-/// One recorded call.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
-    /// How much later than the call before it what the case waited for had come.
+    /// The time from the end of the case's wait until the call.
     pub(crate) pause: Duration,
     pub(crate) request: Request,
     /// The id that it returned.
@@ -26,7 +25,7 @@ pub(crate) struct Recorded {
     pub(crate) ended: u64,
 }
 
-/// What a case waits for: when it came, and whose event it was; of nobody if it is none.
+/// The end of a case's wait: the time, and the subject of the event, if any.
 type Came = (u64, Option<String>);
 
 /// The entries of one case.
@@ -83,8 +82,8 @@ pub(crate) fn scripts(entries: &[Entry]) -> Vec<Script> {
 }
 
 impl CaseRecord {
-    /// A wait for an event that came is records by the event. What else is waited for is a time in
-    /// which nothing may come, or an end; and an event that never came.
+    /// Records the end of a wait that has no event: a time in which no event may arrive, an end, or
+    /// an event that never arrived.
     fn waited(&mut self, at: u64, wanted: &str, met: bool) {
         let id = wanted
             .rsplit_once(" (")
@@ -112,8 +111,8 @@ impl CaseRecord {
     }
 }
 
-/// From the end of the call before, of the same container or else of all, to the last thing that
-/// came before this call and that it may have waited for.
+/// The time from the previous call, of the same container or else of all, or the last possible end
+/// of a wait before this call.
 fn pause(calls: &[Recorded], place: usize, awaited: &[Came]) -> Duration {
     let call = &calls[place];
     let of_sandbox = is_about_sandbox(&call.request);
@@ -150,7 +149,7 @@ pub(crate) fn chains(calls: Vec<Recorded>) -> Vec<Vec<Recorded>> {
     chains.into_iter().map(|(_, chain)| chain).collect()
 }
 
-/// How many of these chains were under way at once.
+/// The maximum number of parallel chains.
 pub(crate) fn most_at_once(chains: &[Vec<Recorded>]) -> usize {
     let span = |chain: &Vec<Recorded>| {
         let ended = chain.iter().map(|call| call.ended).max();
@@ -174,7 +173,7 @@ pub(crate) fn is_about_sandbox(request: &Request) -> bool {
     )
 }
 
-/// Relists belong to the suite's watching, not to what the cases do.
+/// Relists belong to the suite's observation, not to the cases.
 fn is_relist(request: &Request) -> bool {
     matches!(
         request,

@@ -1,15 +1,15 @@
-//! The suite beside its peers, critest and crictl, on one runtime and in one go.
+//! The suite beside its peers, critest and crictl, on one runtime in one session.
 //!
-//! `cargo bench --bench peers -- --runtime-endpoint ENDPOINT [--bin DIR]` measures, each of them where
-//! DIR has the program:
+//! `cargo bench --bench peers -- --runtime-endpoint ENDPOINT [--bin DIR]` measures, each if DIR has
+//! the program:
 //!
-//! * how soon a program has started and lists what it knows;
-//! * how late `watch` and `crictl events` print an event that both subscribe to, and what that costs
-//!   them, while a part of the suite runs;
+//! * the time until a program has started and printed its list;
+//! * the delay with which `watch` and `crictl events` print an event that both receive, and the
+//!   cost, while a part of the suite runs;
 //! * a run of that part, and one of critest's specs that need no image but the sandbox's.
 //!
-//! The parts do not test the same: the rates tell how long a user waits, not who works faster.
-//! `ci/bench peers` does it on a containerd of its own.
+//! The parts do not test the same: the rates show the user's waiting time, not the speed of the
+//! programs. `ci/bench peers` does it on a private containerd.
 
 #![expect(
     clippy::print_stdout,
@@ -27,13 +27,12 @@ use std::time::Duration;
 use clap::Parser;
 use cri_event_conformance::testing::host;
 
-/// What Cargo itself passes to a benchmark.
+/// The argument that Cargo itself passes to a benchmark.
 const OF_CARGO: &str = "--bench";
-/// The suite itself.
 const SUITE: &str = env!("CARGO_BIN_EXE_cri-event-conformance");
-/// How often a program is started.
+/// The number of starts of a program.
 const STARTS: u32 = 20;
-/// The areas of the suite that run, with the failures that are known of the runtime.
+/// The areas of the suite that run, with the known failures of the runtime.
 const SELECTED: [&str; 4] = ["exit", "stop", "--expectations", "builtin"];
 /// The specs of critest, most of which need no image.
 const SPECS: &str = "PodSandbox|Idempotence|Runtime info";
@@ -45,7 +44,7 @@ struct Options {
     /// The runtime's socket.
     #[arg(long)]
     runtime_endpoint: String,
-    /// The folder of critest and crictl.
+    /// The directory of critest and crictl.
     #[arg(long, value_name = "DIR")]
     bin: Option<PathBuf>,
 }
@@ -105,7 +104,7 @@ fn ours(endpoint: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Prints how soon each program has started.
+/// Prints the start-up time of each program.
 fn start_up(crictl: Option<&Path>, critest: Option<&Path>) {
     let suite = Some(Path::new(SUITE));
     let starts: [(_, &[&str]); 4] = [
@@ -136,7 +135,7 @@ fn start_up(crictl: Option<&Path>, critest: Option<&Path>) {
     }
 }
 
-/// Runs a program to its end; says how long that took and how many tests it made.
+/// Runs a program to its end; returns its duration and number of tests.
 fn run(name: &str, mut command: Command) -> String {
     let began = host::now();
     let output = command.stdin(Stdio::null()).output().unwrap();
@@ -153,7 +152,7 @@ fn run(name: &str, mut command: Command) -> String {
 struct Watcher {
     name: &'static str,
     process: Child,
-    /// When each line came, and what it says.
+    /// The time of each line, and its text.
     lines: JoinHandle<Vec<(i64, String)>>,
 }
 
@@ -178,7 +177,7 @@ impl Watcher {
         }
     }
 
-    /// Ends the program, and prints how late its lines came after the `created_at` in them.
+    /// Ends the program, and prints the delays of its lines after the `created_at` in them.
     fn report(mut self) {
         let cost = cost(self.process.id());
         let pid = rustix::process::Pid::from_child(&self.process);
@@ -206,7 +205,7 @@ fn created_at(line: &str) -> Option<i64> {
     value.parse().ok()
 }
 
-/// What a process has used so far: time on a processor, and memory at its highest.
+/// The cost of a process so far: CPU time, and peak memory.
 fn cost(pid: u32) -> String {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let fields = status.lines().filter_map(|line| line.split_once(':'));
@@ -226,7 +225,7 @@ fn cost(pid: u32) -> String {
     format!("{cpu_ms} ms on a processor, {memory} at most")
 }
 
-/// Spans, sorted.
+/// Sorted durations.
 struct Spread(Vec<Duration>);
 
 impl Spread {

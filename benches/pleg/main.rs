@@ -1,9 +1,9 @@
-//! How long the PLEGs take: a relist of so many pods in which so many percent of the containers
-//! change (`relist/PODS/PERCENT`), the same with the conversion from the CRI's messages
+//! The duration of PLEG operations: a relist of PODS pods in which PERCENT percent of the
+//! containers change (`relist/PODS/PERCENT`), the same with the conversion from the CRI's messages
 //! (`relist_cri/...`), and one event with the conversion (`event/KIND`).
 //!
-//! The kubelet's own code, in Go, by the same ids and in microseconds of CPU time: `relist`
-//! 34.7 and 52.4 of 100 pods, 166 and 277 of 500, 371 and 717 of 1,000, 3,007 and 5,056 of 5,000;
+//! The kubelet's own code, in Go, by the same ids and in microseconds of CPU time: `relist` 34.7
+//! and 52.4 of 100 pods, 166 and 277 of 500, 371 and 717 of 1,000, 3,007 and 5,056 of 5,000;
 //! `relist_cri` 294 and 405, 1,623 and 2,543, 3,350 and 5,275, 23,328 and 35,619; `event` 26.5 for
 //! created, 25.1 started, 25.3 stopped, 4.17 deleted.
 
@@ -19,8 +19,8 @@ use world::{Node, World, flipped};
 
 const PODS: [usize; 4] = [100, 500, 1000, 5000];
 
-/// In percent and as every so-manieth: the containers that flip between running and exited with
-/// every relist.
+/// In percent and as every n-th: the containers that flip between running and exited with every
+/// relist.
 const FLIPS: [(u32, usize); 2] = [(0, 0), (10, 10)];
 
 fn relist(criterion: &mut Criterion) {

@@ -1,4 +1,4 @@
-//! A node as the benchmarks see it: pods of one sandbox and two containers each, all running.
+//! A node for the benchmarks: pods of one sandbox and two containers each, all running.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use cri_event_conformance::testing::pleg::{
 const CONTAINERS: usize = 2;
 const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
 
-/// What a runtime holds.
+/// The objects of a runtime.
 pub(crate) struct World {
     sandboxes: Vec<SandboxListing>,
     containers: Vec<ContainerListing>,
@@ -26,7 +26,6 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// So many pods.
     pub(crate) fn new(pods: usize) -> Self {
         let sandboxes = (0..pods).map(sandbox_status);
         let containers: Vec<_> = (0..pods * CONTAINERS).map(container_status).collect();
@@ -46,7 +45,7 @@ impl World {
         }
     }
 
-    /// Every so-manieth container exits, or runs again.
+    /// Every n-th container exits, or runs again.
     pub(crate) fn flip(&mut self, every: usize) {
         for place in (0..self.containers.len()).step_by(every) {
             let state = match self.containers[place].state {
@@ -58,12 +57,12 @@ impl World {
         }
     }
 
-    /// What a kubelet lists.
+    /// The list of a kubelet.
     pub(crate) fn list(&self) -> PodList<'_> {
         list_pods(Moment::from_ns(EPOCH_NS), &self.sandboxes, &self.containers)
     }
 
-    /// What a kubelet makes of each listed pod.
+    /// A kubelet's status of each listed pod.
     pub(crate) fn statuses(&self, list: &PodList<'_>) -> Vec<Arc<PodStatus>> {
         let status = |pod| pod_status(&pod, false, list.at(), self).expect("nothing fails here");
         list.iter().map(status).map(Arc::new).collect()
@@ -85,7 +84,7 @@ impl World {
     }
 }
 
-/// The same list, in which every so-manieth container has exited.
+/// The same list, with every n-th container exited.
 pub(crate) fn flipped<'a>(list: &'a PodList<'a>, every: usize) -> PodList<'a> {
     let mut flipped = PodList::new(list.at());
     for (number, pod) in list.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! A long history made of copies of recorded ones, written as it is made.
+//! A long history made of copies of recorded ones, written incrementally.
 //!
 //! A copy has its own numbers and ids. Ids keep their length, so that they are replaced in the
-//! encoded bytes; and numbers stand before all ids of a message, so that an id's distance from the
+//! encoded bytes; and numbers precede all ids of a message, so that an id's distance from the
 //! message's end is the same in every copy.
 
 use std::io::Write;
@@ -16,10 +16,9 @@ use cri_event_conformance::testing::history::{
 };
 use cri_event_conformance::testing::oracle::INVARIANTS;
 
-/// Cases under way at once.
+/// The number of parallel cases.
 const AT_ONCE: usize = 8;
 
-/// A recorded case.
 struct Template {
     plan: PlannedCase,
     entries: Vec<(Entry, Vec<Place>)>,
@@ -27,13 +26,13 @@ struct Template {
     events: usize,
 }
 
-/// An id in an entry's bytes: how far from their end it begins, and how long it is.
+/// The position of an id in an entry's bytes: the distance from their end, and its length.
 struct Place {
     from_end: usize,
     length: usize,
 }
 
-/// A copy that is being written.
+/// A partly written copy.
 struct Copy<'a> {
     template: &'a Template,
     next: usize,
@@ -41,7 +40,7 @@ struct Copy<'a> {
     calls: u64,
 }
 
-/// Writes a history of at least so many events; returns how many.
+/// Writes a history with a minimum number of events; returns their number.
 pub(crate) fn write(wanted: usize, out: &mut impl Write) -> usize {
     let templates = templates();
     let (mut executions, mut events) = (Vec::new(), 0);
@@ -110,7 +109,7 @@ impl<W: Write> Writer<W> {
         );
     }
 
-    /// Writes a copy's next entry; none when that was its last.
+    /// Writes a copy's next entry; `None` after its last.
     fn step<'a>(&mut self, mut copy: Copy<'a>) -> Option<Copy<'a>> {
         let (entry, places) = copy.template.entries.get(copy.next)?;
         let mut entry = entry.clone();
@@ -196,7 +195,7 @@ impl Template {
     }
 }
 
-/// The entries that a history has once, however many cases it has.
+/// The entries that a history has once, for any number of cases.
 fn is_of_run(body: &Body) -> bool {
     matches!(
         body,
@@ -204,7 +203,7 @@ fn is_of_run(body: &Body) -> bool {
     )
 }
 
-/// An id that an entry brings up for the first time.
+/// An id in its first entry.
 fn id_of(entry: &Entry) -> Option<String> {
     match &entry.body {
         Body::CallBegan {

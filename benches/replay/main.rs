@@ -1,33 +1,33 @@
-//! How fast a recorded history is judged, and in how much memory, on one core.
+//! The speed and memory of judging a recorded history, on one core.
 //!
-//! `cargo bench --bench replay -- EVENTS` writes a history of so many events to a file, reads it as
+//! `cargo bench --bench replay -- EVENTS` writes a history of EVENTS events to a file, reads it as
 //! `check` does (every byte decoded, every case judged by its expectations and by all invariants,
-//! both PLEGs among them), and prints events a second and the peak of the memory that was held.
+//! both PLEGs among them), and prints events a second and the peak memory.
 //!
 //! The history is made of the recordings of containerd 2.1 in `fixtures/histories`, each copied
-//! with ids of its own, eight cases under way at once.
+//! with its own ids, eight parallel cases.
 //!
-//! # What it comes to
+//! # Results
 //!
 //! Per event there are 4.6 entries, 1.6 kB. On one core of a virtual machine, in each of three runs
 //! of a length:
 //!
-//! | events | events/s | at most held, 6 MiB before |
+//! | events | events/s | peak memory, 6 MiB before |
 //! |---|---|---|
 //! | 10 000 | 278 000 to 313 000 | 8 MiB |
 //! | 100 000 | 269 000 to 281 000 | 17 MiB |
 //! | 1 000 000 | 279 000 to 289 000 | 78 MiB |
 //!
-//! So an event costs 3.6 µs, however long the history is. Of that, 1.35 µs go into decoding; 2.2 µs
-//! into what the cases' histories keep of it, the judging at their ends, and letting all of it go:
-//! 440 000 to 470 000 events/s where nothing is to be decoded.
+//! So an event costs 3.6 µs, for any length of the history. Of that, 1.35 µs are spent on decoding;
+//! 2.2 µs on the cases' histories, the judging at their ends, and freeing them: 440 000 to 470 000
+//! events/s without decoding.
 //!
-//! What is held grows by some 1.5 kB with each case, of which there are 49 000 in the longest one:
-//! each has an outcome in the report, and each that fails the entries that prove it.
+//! The memory grows by some 1.5 kB per case, of which there are 49 000 in the longest one: each has
+//! an outcome in the report, and each failure its evidence.
 //!
-//! Of some 20 000 instructions for an event about half decode it. No part stands out: optimizing at
-//! link time gives a tenth, another allocator nearly nothing. What a runtime repeats is decoded
-//! once, texts too: of the sandboxes that events show three quarters, of the containers a third.
+//! Of some 20 000 instructions for an event about half decode it. No part dominates: link-time
+//! optimization gains a tenth, another allocator nearly nothing. Repeated messages and texts are
+//! decoded once: three quarters of the sandboxes in events, a third of the containers.
 
 #![expect(
     clippy::print_stdout,
@@ -129,14 +129,14 @@ fn per_second(count: usize, took: Duration) -> u64 {
     (count as f64 / took.as_secs_f64()) as u64
 }
 
-/// How long this thread has been on a processor.
+/// The CPU time of this thread.
 fn processor_time() -> Duration {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap();
     let nanos = stat.split(' ').next().unwrap();
     Duration::from_nanos(nanos.parse().unwrap())
 }
 
-/// Lets the peak of memory begin anew, if the kernel allows it.
+/// Resets the peak of memory, if the kernel allows it.
 fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,12 +1,12 @@
-//! Whether the memory of a watch stays flat, and what judging costs, in simulated time.
+//! The memory of a watch over time, and the cost of judging, in simulated time.
 //!
-//! `cargo bench --bench watch -- HOURS` lets so many hours pass on a node with 110 idle pods, on
-//! which 25 pods a second come, run and go: 100 events a second, and a relist each second. It prints
-//! the memory after each hour.
+//! `cargo bench --bench watch -- HOURS` simulates HOURS hours of a node with 110 idle pods, on
+//! which 25 pods a second are created, run and are removed: 100 events a second, and a relist each
+//! second. It prints the memory after each hour.
 //!
-//! On a virtual machine with two cores that did other work, too, built with little optimization: 24
-//! hours were 8,639,775 events and 2,163,450 judged pods, took 580 s on the processor, 67 µs an
-//! event, and the memory went from 19.1 MB after the first hour to 19.3 MB after the last.
+//! On a loaded virtual machine with two cores, built with little optimization: 24 hours were
+//! 8,639,775 events and 2,163,450 judged pods, took 580 s of CPU time, 67 µs an event, and the
+//! memory grew from 19.1 MB after the first hour to 19.3 MB after the last.
 
 #![expect(
     clippy::print_stdout,
@@ -31,15 +31,15 @@ use cri_event_conformance::testing::verdicts::{Scope, Verdicts};
 
 /// Pods that never change.
 const IDLE: u64 = 110;
-/// Pods that come each second; each has four events.
+/// Pods created per second; each has four events.
 const COMING: u64 = 25;
-/// Seconds from a pod's coming to the exit of its container.
+/// Seconds from a pod's creation to the exit of its container.
 const RUNS: u64 = 3;
 
 const STREAM: SubscriptionId = SubscriptionId(0);
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A node in simulated time, and the verdicts on what it does.
+/// A node in simulated time, and the verdicts on it.
 struct Node {
     verdicts: Verdicts,
     now_ns: u64,
@@ -111,7 +111,7 @@ impl Node {
         node
     }
 
-    /// One second: pods come, exit and go, and a relist shows it.
+    /// One second: pods are created, exit and are removed, and a relist shows it.
     fn second(&mut self) {
         let second = self.now_ns / SECOND_NS;
         let mut changed = Vec::new();

@@ -1,5 +1,5 @@
-//! A runtime whose every message is any bytes, and what the suite's client makes of them. A message
-//! that is said many times over is one with many of everything in it: so protobuf reads it.
+//! A runtime whose messages are arbitrary bytes, and the suite's client. A message that is repeated
+//! many times is one with many of each field: so protobuf reads it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,15 @@ use crate::judging;
 use crate::script::{binding_of, moment};
 use crate::wire::{self, Lines, Said};
 
-/// The longest message: as much as some thousand containers take.
+/// The maximum message size: that of some thousand containers.
 const LONGEST: usize = 1 << 20;
 const MANY: usize = 3_000;
-/// How many messages of a conversation may be large. More would test the machine.
+/// The maximum number of large messages in a conversation. More would test the machine.
 const LARGE: u32 = 8;
 /// A wait that ends only if the suite hangs; then the fuzzer reports it.
 const FOREVER: Duration = Duration::from_secs(3_600);
 const RUN: CaseRun = CaseRun(1);
-/// The methods whose requests say more than an id.
+/// The methods with requests other than an id.
 const METHODS: [&str; 6] = [
     "/runtime.v1.RuntimeService/RunPodSandbox",
     "/runtime.v1.RuntimeService/CreateContainer",
@@ -48,7 +48,7 @@ pub struct Conversation {
     lines: Vec<Line>,
 }
 
-/// What is asked, and what is said to it.
+/// A request, and its reply.
 #[derive(Debug)]
 struct Line {
     what: u8,
@@ -69,7 +69,7 @@ impl<'a> Arbitrary<'a> for Conversation {
 }
 
 impl Line {
-    /// Of a conversation in which so many messages are large already.
+    /// Reads a conversation with this many large messages so far.
     fn read(bytes: &mut Unstructured, large: &mut u32) -> arbitrary::Result<Self> {
         let (what, number, after_ms): (u8, u8, i16) = bytes.arbitrary()?;
         let (times, length): (u8, u16) = bytes.arbitrary()?;
@@ -93,7 +93,7 @@ impl Line {
     }
 }
 
-/// What a line is about.
+/// The subject of a line.
 enum What {
     Call(u8),
     Event,
@@ -137,7 +137,7 @@ impl Line {
 }
 
 impl Conversation {
-    /// Messages that a server may be sent, each with the method it is sent to.
+    /// The messages to a server, each with its method.
     pub fn asks(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
         self.lines.iter().filter_map(|line| match line.what() {
             What::Ask(method) => Some((method, line.message.as_slice())),
@@ -145,7 +145,7 @@ impl Conversation {
         })
     }
 
-    /// The case, and what its run left behind.
+    /// The case, and its run's entries.
     pub fn history(&self) -> (&'static Case, CaseRun, Vec<Entry>) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -172,7 +172,7 @@ impl Conversation {
     }
 }
 
-/// The suite's side of it, as far as it has come.
+/// The suite's side of the conversation.
 struct Talk {
     endpoint: Endpoint,
     lines: Lines,
@@ -227,7 +227,7 @@ impl Talk {
         }
     }
 
-    /// Sends something on the event stream, on a new one if there is none.
+    /// Sends a message on the event stream, on a new one if there is none.
     async fn send(&mut self, said: Said) {
         if self.stream.is_none() {
             let (events, received) = unbounded_channel();
@@ -263,8 +263,8 @@ impl Talk {
         }
     }
 
-    /// Takes what was recorded, as of a time that the conversation sets: the clock's would make
-    /// every run another one.
+    /// Adds the recorded entries, at a time set by the conversation: with the clock's, no run could
+    /// be repeated.
     fn take(&mut self) {
         for entry in self.reader.drain().expect("it is read at once") {
             self.learn(&entry.body);
@@ -275,7 +275,7 @@ impl Talk {
         }
     }
 
-    /// Remembers what is there to be asked for.
+    /// Records the ids for later requests.
     fn learn(&mut self, body: &Body) {
         match body {
             Body::SubscriptionEnded { .. } => self.stream = None,

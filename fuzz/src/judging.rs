@@ -16,22 +16,22 @@ use cri_event_conformance::testing::outcome::{
 use cri_event_conformance::testing::report::{self, Evidence, Timeline, json, junit};
 use serde::de::IgnoredAny;
 
-/// As many entries as a run keeps for one outcome.
+/// The maximum number of entries of an outcome in a run.
 const EVIDENCE: usize = 60;
 
-/// Longer than any line has to be. A single value is cut at 2,000 characters.
+/// The maximum length of a line. A single value is cut at 2,000 characters.
 const LINE: usize = 2_500;
 
 static CASES: LazyLock<Vec<Case>> =
     LazyLock::new(|| load::embedded().expect("the cases are valid"));
 
-/// The suite's case of an id; any, if there is none.
+/// The suite's case of an id; any case for an unknown id.
 pub fn case(id: &str) -> &'static Case {
     let found = CASES.iter().find(|case| case.id == id);
     found.unwrap_or(&CASES[0])
 }
 
-/// The suite's case of a number, beginning anew after the last.
+/// The suite's case of a number, modulo their count.
 pub fn numbered_case(number: usize) -> &'static Case {
     &CASES[number % CASES.len()]
 }
@@ -81,7 +81,7 @@ pub fn judge_and_report(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
     }
 }
 
-/// What was encoded is decoded again, and encoded to the same bytes.
+/// Asserts that encoded entries are decoded again, and encoded to the same bytes.
 pub fn assert_survives_encoding(entries: &[Entry]) {
     let bytes = encoded(entries);
     let again = codec::decode(&bytes);
@@ -167,7 +167,7 @@ fn report_all(outcomes: Vec<Outcome>) {
     serde_json::from_slice::<IgnoredAny>(&text).expect("a document is JSON");
 }
 
-/// No line lets a runtime drive a terminal, or flood it.
+/// No line lets a runtime control a terminal, or flood it.
 fn assert_plain(line: &str) {
     assert!(
         line.chars().count() < LINE,

@@ -1,6 +1,6 @@
-//! What the fuzz targets do, and what they share for it. A target may not panic, whatever it gets.
+//! The actions of the fuzz targets, and their common parts. A target must not panic on any input.
 //!
-//! The package above takes all this as modules of a test, which gives each target its seeds.
+//! The package above includes all this as modules of a test, which passes each target its seeds.
 
 pub mod conversation;
 pub mod judging;

@@ -1,4 +1,4 @@
-//! Both PLEGs, fed with what a history holds.
+//! Both PLEGs, with the content of a history as input.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use cri_event_conformance::testing::pleg::{
     relist_hint,
 };
 
-/// Lets a kubelet learn whatever there is to learn. Nothing may panic.
+/// Passes all entries to a kubelet. Nothing may panic.
 pub fn follow(features: Features, entries: &[impl Borrow<Entry>]) {
     let mut kubelet = Kubelet::new(features, 10);
     let mut generic = Generic::new();
@@ -45,7 +45,7 @@ fn relist(kubelet: &mut Kubelet, generic: &mut Generic, runtime: &Runtime, now_n
     }
 }
 
-/// What the last answers said.
+/// The last answers.
 #[derive(Default)]
 struct Runtime {
     sandboxes: Vec<SandboxListing>,

@@ -1,6 +1,6 @@
-//! What a runtime may answer and send, in few bytes: a fuzzer that had to find protobuf first would
-//! seldom come so far. Whatever the CRI cannot rule out can be said: parts that are absent, texts
-//! that are huge, statuses by the thousand, calls that end before they begin.
+//! A runtime's answers and events, in few bytes: a fuzzer that had to find protobuf first would
+//! seldom get so far. All messages that the CRI permits can be expressed: absent parts, huge texts,
+//! statuses by the thousand, calls that end before they begin.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use cri_event_conformance::testing::history::{
 
 use crate::judging;
 
-/// How often a script may say what is large. More would test the machine.
+/// The maximum number of large values in a script. More would test the machine.
 const LARGE: u32 = 8;
 const MANY: usize = 3_000;
 const HUGE: usize = 40_000;
 const LONG_ID: usize = 3_000;
-/// What cases call their sandboxes and containers.
+/// The names of sandboxes and containers in cases.
 const BINDINGS: [&str; 8] = [
     "pod",
     "c",
@@ -151,7 +151,7 @@ enum Stamp {
     Ns(i64),
 }
 
-/// One of few, so that what belongs together is met more than once.
+/// One of few names, so that related ones occur repeatedly.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Name(u8);
 
@@ -175,7 +175,7 @@ enum End {
 }
 
 impl Script {
-    /// The case, and what its run left behind.
+    /// The case, and its run's entries.
     pub fn history(&self) -> (&'static Case, CaseRun, Vec<Entry>) {
         let case = judging::numbered_case(usize::from(self.case));
         let mut writer = Writer::default();
@@ -346,7 +346,7 @@ impl Writer {
             .iter()
             .map(|status| self.status(status))
             .collect();
-        // No message is longer than a kubelet accepts, so what is many is short.
+        // No message is longer than a kubelet accepts, so many values are short.
         let brief = all.iter().find(|status| status.id.as_str().len() < LONG_ID);
         if let Some(brief) = brief.cloned()
             && statuses.many
@@ -460,7 +460,7 @@ impl Name {
     }
 }
 
-/// A moment of a run, whose clocks may go backwards.
+/// A time in a run, whose clocks may go backwards.
 pub(crate) fn moment(ms: i64) -> HostInstant {
     HostInstant {
         monotonic_ns: ms.unsigned_abs() * 1_000_000,

@@ -1,4 +1,4 @@
-//! What a client has heard, served to another client: it has to hear the same.
+//! A client's received messages, served to another client: it must receive the same.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +16,14 @@ use crate::conversation::Conversation;
 use crate::judging::assert_survives_encoding;
 use crate::wire;
 
-/// Time is simulated: nothing takes as long, unless it hangs.
+/// The timeout in simulated time, reached only if the program hangs.
 const FOREVER: Duration = Duration::from_secs(3_600);
-/// gRPC sends a fault's words in a header, and a client takes no long ones.
+/// gRPC sends an error message in a header, and a client accepts no long ones.
 const LONGEST_WORDS: usize = 2_000;
 
 type Answer = Result<Reply, CallFault>;
 
-/// Gives a history's answers and events once more, and keeps what it is asked.
+/// Repeats a history's answers and events, and records the requests.
 #[derive(Default)]
 struct Heard {
     answers: Mutex<VecDeque<Answer>>,
@@ -47,7 +47,7 @@ impl Backend for Heard {
     }
 }
 
-/// Every answer and every event arrives as it was, and no request breaks the server.
+/// Every answer and every event arrives unchanged, and no request breaks the server.
 pub fn assert_survives_serving(conversation: &Conversation, entries: &[Entry]) {
     let reactor = Reactor::simulated().expect("the system has resources left");
     let asked = reactor.runtime().block_on(async {

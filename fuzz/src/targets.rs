@@ -1,4 +1,4 @@
-//! What the fuzz targets do with what they get.
+//! The actions of the fuzz targets on their inputs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::plegs;
 use crate::script::Script;
 use crate::serving::assert_survives_serving;
 
-/// Reads a case file: what is no case is refused with a reason, and what is one stays the same when
-/// its own text is read again. Returns whether these bytes are text: nothing reads others.
+/// Reads a case file: an invalid one is rejected with a reason, and a valid one is unchanged after
+/// reading its own text again. Returns whether these bytes are text: nothing reads others.
 pub fn case_file(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -31,8 +31,8 @@ pub fn case_file(bytes: &[u8]) -> bool {
     true
 }
 
-/// Reads a recorded history, judges its cases by the definitions that it carries, and reports them.
-/// What was read must be written and read again as the same.
+/// Reads a recorded history, judges its cases by their recorded definitions, and reports them. A
+/// valid history must be unchanged after writing and reading it again.
 pub fn history_file(bytes: &[u8]) {
     let decoded = decoded(bytes);
     if let Some(fault) = &decoded.fault {
@@ -56,9 +56,9 @@ pub fn history_file(bytes: &[u8]) {
     }
 }
 
-/// Lets a runtime answer and send any bytes as the CRI's messages, over gRPC. The client has to make
-/// a history of it, and of that everything that can be made of one, in time and in bounded memory.
-/// Served to another client, all of it has to arrive as the same.
+/// A runtime that answers and sends any bytes as the CRI's messages, over gRPC. The client must
+/// record a history, which must be judged and reported, in time and in bounded memory. Served to
+/// another client, it must arrive unchanged.
 pub fn messages(conversation: &Conversation) {
     let (case, run, entries) = conversation.history();
     assert_survives_encoding(&entries);
@@ -68,13 +68,13 @@ pub fn messages(conversation: &Conversation) {
     judge_and_report(case, run, &entries);
 }
 
-/// Feeds both PLEGs with whatever a recorded history holds.
+/// Passes the content of a recorded history to both PLEGs.
 pub fn pleg(bytes: &[u8]) {
     follow(&decoded(bytes).entries);
 }
 
-/// Judges what a runtime may say, however wrong: the oracle, both PLEGs and every report have to
-/// take it, in time and in bounded memory.
+/// Judges any possible messages of a runtime: the oracle, both PLEGs and every report must process
+/// them, in time and in bounded memory.
 pub fn replies(script: &Script) {
     let (case, run, entries) = script.history();
     assert_survives_encoding(&entries);
@@ -88,7 +88,7 @@ fn follow(entries: &[Entry]) {
     plegs::follow(Features::EventedInUse, entries);
 }
 
-/// A history file, or, so that changes need not fit a checksum, entries without frames.
+/// A history file, or entries without frames, so that mutations need not match a checksum.
 fn decoded(bytes: &[u8]) -> codec::Decoded {
     let framed = codec::decode_file(bytes);
     if framed.entries.is_empty() {

@@ -1,4 +1,4 @@
-//! gRPC without the CRI: a message is bytes, whatever they say.
+//! gRPC without the CRI: messages are arbitrary bytes.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,10 +19,10 @@ use tonic::codegen::{Service, http};
 use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Status};
 
-/// A message, or the status in its place.
+/// A message, or a status.
 pub type Said = Result<Vec<u8>, Status>;
 
-/// What a server says, in the order in which it is asked. Cheap to clone.
+/// A server's replies, in the order of the requests. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Queues>>);
 
@@ -33,12 +33,12 @@ struct Queues {
 }
 
 impl Lines {
-    /// The next call that has no answer yet shall have this one.
+    /// Sets the answer of the next call without one.
     pub fn answer(&self, said: Said) {
         self.queues().answers.push_back(said);
     }
 
-    /// The next event stream shall be this.
+    /// Sets the next event stream.
     pub fn stream(&self, events: UnboundedReceiver<Said>) {
         self.queues().streams.push_back(events);
     }
@@ -61,14 +61,14 @@ impl Lines {
     }
 }
 
-/// Says it to all who connect, until this is dropped.
+/// Serves them to all clients, until this is dropped.
 pub async fn serve(lines: Lines, listener: UnixListener) {
     let connections = UnixListenerStream::new(listener);
     let served = Server::builder().serve_with_incoming(lines, connections);
     served.await.expect("connections can be taken");
 }
 
-/// Sends a message as it is to a method of a CRI server, and takes whatever is answered.
+/// Sends a message unchanged to a method of a CRI server, and accepts any answer.
 pub async fn ask(server: InProcess, path: &'static str, message: Vec<u8>) {
     let endpoint = Endpoint::from_static("http://in-process");
     let channel = endpoint.connect_with_connector(server).await;
@@ -98,7 +98,7 @@ impl Service<http::Request<Body>> for Lines {
     }
 }
 
-/// What one call is answered.
+/// The answer to one call.
 struct Line(Option<Result<Response<Saying>, Status>>);
 
 impl Service<Request<Bytes>> for Line {
@@ -115,7 +115,7 @@ impl Service<Request<Bytes>> for Line {
     }
 }
 
-/// Messages that are not looked at.
+/// Messages that are not decoded.
 #[derive(Clone, Copy)]
 struct AsItIs;
 

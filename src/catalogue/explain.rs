@@ -9,7 +9,6 @@ use crate::oracle::{INVARIANTS, Invariant};
 use crate::plan::label;
 use crate::report::Sheet;
 
-/// There is no such id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no case, invariant, requirement or defect `{id}`; {help}")]
 pub struct UnknownId {

@@ -12,7 +12,6 @@ use crate::report::{Markdown, Sheet};
 /// A file of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its name in the directory, such as `ORD-01.md`.
     pub file: String,
     pub text: String,
 }
@@ -21,7 +20,7 @@ pub struct Page {
 type Entry = (String, String, Sheet);
 
 impl Catalogue {
-    /// All pages, and last `SUMMARY.md`, the part of a book's summary that names them all.
+    /// All pages, and last `SUMMARY.md`, the part of a book's summary that lists them all.
     pub fn pages(&self) -> Vec<Page> {
         let kinds = self.kinds();
         let entries = kinds.iter().flat_map(|(.., entries)| entries);
@@ -80,7 +79,7 @@ impl Catalogue {
             (
                 "cases",
                 "Cases",
-                "What the suite does with a runtime, and what it expects.",
+                "The calls that the suite makes, and the events and states that it expects.",
                 cases.collect(),
             ),
             (

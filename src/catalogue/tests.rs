@@ -1,4 +1,4 @@
-//! That the references hold, that what must hold is checked, and how it is text.
+//! The references resolve, each MUST is checked, and the text is as expected.
 
 #![expect(
     clippy::needless_raw_string_hashes,
@@ -62,7 +62,7 @@ fn each_defect_has_a_hook_and_each_hook_a_defect() {
     assert!(unknown.is_empty(), "not in cases/defects.yaml: {unknown:?}");
 }
 
-/// Those that are also shown in a case are not shown so by the case itself.
+/// Cases in `noticed-by` are not repeated in the description.
 #[test]
 fn a_defect_names_each_case_once() {
     for defect in &catalogue().defects {
@@ -98,7 +98,7 @@ fn each_must_is_checked_or_says_why_not() {
     assert!(forgotten.is_empty(), "nothing checks {forgotten:?}");
 }
 
-/// What is checked by now says so no longer.
+/// Requirements that are checked have no `later`.
 #[test]
 fn later_stands_only_where_a_must_is_unchecked() {
     let catalogue = catalogue();
@@ -123,7 +123,7 @@ fn the_expectation_files_are_all_there() {
     assert!(runtimes > 0);
 }
 
-/// A catalogue of one case that nothing else knows.
+/// A catalogue of one case without references.
 fn small() -> Catalogue {
     let case = "id: ORD-99
 title: A sandbox runs.

@@ -9,7 +9,6 @@ use crate::history::{EventKind, Reply, Request, SandboxId, SubjectKind};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `addresses`.
     AddressesCheck(NameRef)
 }
 

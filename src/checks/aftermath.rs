@@ -1,4 +1,4 @@
-//! `aftermath`: what remains of a sandbox or container whose creation may have failed.
+//! `aftermath`: the remains of a sandbox or container whose creation may have failed.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use crate::history::{
 use crate::oracle::{Index, makes};
 use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
-/// What remains of a sandbox or container whose creation may have failed.
+/// The remains of a sandbox or container whose creation may have failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -25,11 +25,11 @@ use crate::outcome::{Fact, Facts, Kind, Mismatch};
 pub struct AftermathCheck {
     /// The sandbox or container that the calls create.
     pub of: String,
-    /// What must remain of it.
+    /// The remains that are required.
     pub is: Aftermath,
 }
 
-/// What may remain of a sandbox or container whose creation may have failed.
+/// The permitted remains of a sandbox or container whose creation may have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
@@ -66,7 +66,7 @@ impl Word for AftermathCheck {
         }
     }
 
-    fn is_there(&self, index: &Index<'_>, _: &str) -> bool {
+    fn is_present(&self, index: &Index<'_>, _: &str) -> bool {
         !self.findings(index).is_empty()
     }
 
@@ -102,7 +102,7 @@ impl Word for AftermathCheck {
     }
 }
 
-/// A call that creates a sandbox or container, whatever its result.
+/// A call that creates a sandbox or container, with any result.
 struct Attempt<'a> {
     history: &'a CaseHistory,
     call: &'a Call,
@@ -144,7 +144,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Whether the call has made it: a call may return the id of what an earlier one has made.
+    /// Whether the call has created it: a call may return the id of an object that an earlier one
+    /// has created.
     fn has_made(&self, subject: &Subject) -> bool {
         let began = self.call.began().seq;
         let mut earlier = self.history.calls().take_while(|it| it.began().seq < began);
@@ -270,7 +271,7 @@ impl<'a> Attempt<'a> {
         Holds
     }
 
-    /// Events have announced what the last list shows, and it shows what they announced before.
+    /// Events have announced the state in the last list, and it shows the states announced before.
     fn consistent(
         &self,
         created: Option<&Subject>,

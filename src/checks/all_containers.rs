@@ -11,7 +11,6 @@ use crate::history::{CaseHistory, ContainerId, Reply, Request, SandboxId, Seq, S
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `all-containers`.
     AllContainersCheck(NameRef)
 }
 

@@ -9,7 +9,6 @@ use crate::oracle::{entries_about, relists_of};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `announced`.
     AnnouncedCheck(NameRef)
 }
 

@@ -10,7 +10,6 @@ use crate::oracle::is_about;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `answered`.
     AnsweredCheck(NameRef)
 }
 

@@ -64,7 +64,6 @@ impl SubjectEvents<'_, '_> {
 pub(super) struct Answer<'a> {
     pub(super) began: &'a Entry,
     pub(super) ended: &'a Entry,
-    /// The call's name in the CRI.
     pub(super) by: &'static str,
     pub(super) shown: ShownState,
 }
@@ -78,7 +77,7 @@ pub(super) enum ShownState {
 }
 
 impl ShownState {
-    /// The event that reports this state; none for a state that the CRI does not define.
+    /// The event that reports this state; `None` for a state that the CRI does not define.
     pub(super) fn reached(self) -> Option<EventKind> {
         match self {
             Self::Container(ContainerState::Created) => Some(EventKind::Created),

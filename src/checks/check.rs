@@ -6,7 +6,7 @@ use super::Check;
 use super::scope::Scope;
 use crate::outcome::{Kind, Level};
 
-/// A check that must hold once the steps are over, and how binding it is.
+/// A check that must hold after the steps, and its requirement levels.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
     pub level: Level,
@@ -16,8 +16,8 @@ pub struct Expectation {
 /// Defines the enum of all checks, and the word of each.
 macro_rules! checks {
     ($($(#[doc = $doc:literal])+ $word:literal $variant:ident($shape:ty);)+) => {
-        /// What must hold once the steps are over. If a name stands for several containers, each of
-        /// them is checked; a name that stands for none breaks the expectation.
+        /// A condition after the steps. If a name is bound to several containers, each of
+        /// them is checked; an unbound name breaks the expectation.
         #[derive(
             Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
         )]
@@ -30,7 +30,7 @@ macro_rules! checks {
         }
 
         impl Check {
-            /// The word for it in a case.
+            /// Its word in a case.
             pub fn word(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $word,)+

@@ -9,7 +9,6 @@ use crate::oracle::{TICK_NS, span};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `created-at-valid`.
     CreatedAtValidCheck(NameRef)
 }
 

@@ -1,4 +1,4 @@
-//! Durations as people write them: `50ms`, `2s`, `1m 30s`.
+//! Durations in human-readable form: `50ms`, `2s`, `1m 30s`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
-/// The longest duration that a case may contain.
 pub(crate) const LONGEST_SPAN: Duration = Duration::from_secs(10 * 60);
 
 /// How a field for a duration is read and written, and its JSON Schema; the field may be optional.

@@ -10,7 +10,6 @@ use crate::oracle::{entries_about, relists_of};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `eventually-known`.
     EventuallyKnownCheck(EventRef)
 }
 

@@ -12,7 +12,6 @@ use crate::oracle::Source;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `explained`.
     ExplainedCheck(NameRef)
 }
 

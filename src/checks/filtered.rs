@@ -1,4 +1,4 @@
-//! `filtered`: a list with a filter contains what the filter matches, and nothing else.
+//! `filtered`: a list with a filter contains exactly the matching sandboxes or containers.
 
 use super::labels::carries;
 use super::name_refs::{NameRef, check_on};
@@ -14,7 +14,6 @@ use crate::limits::EVENT_WAIT;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `filtered`.
     FilteredCheck(NameRef)
 }
 
@@ -90,8 +89,8 @@ impl Word for FilteredCheck {
 }
 
 impl SubjectEvents<'_, '_> {
-    /// Whether the filter of a list matches the subject, by its state; none if the list is not of
-    /// its kind.
+    /// Whether the filter of a list matches the subject, by its state; `None` if the list is of
+    /// another kind.
     fn passes(&self, call: &Call) -> Option<impl Fn(State) -> bool> {
         let id = &self.subject.id;
         let (admitted, wanted) = match (call.request(), &self.subject.kind) {
@@ -126,8 +125,8 @@ impl SubjectEvents<'_, '_> {
         Some(move |state: State| admitted && wanted.is_none_or(|wanted| wanted == state))
     }
 
-    /// The state that events have reported before a call; none if an event arrived during it, or
-    /// if one may be on its way. The inner option is none if the subject is deleted.
+    /// The state that events have reported before a call; `None` if an event arrived during it, or
+    /// if one may be in transit. The inner option is `None` if the subject is deleted.
     #[expect(clippy::option_option, reason = "absence is a known state")]
     fn state_at(&self, began: Seq, ended: Seq) -> Option<Option<State>> {
         if self
@@ -143,8 +142,8 @@ impl SubjectEvents<'_, '_> {
         self.state_after(last)
     }
 
-    /// The state that an event reports; none if its kind is unknown. The inner option is none if
-    /// the subject is deleted.
+    /// The state that an event reports; `None` if its kind is unknown. The inner option is `None`
+    /// if the subject is deleted.
     #[expect(clippy::option_option, reason = "absence is a known state")]
     fn state_after(&self, arrival: &EventArrival) -> Option<Option<State>> {
         let is_sandbox = matches!(self.subject.kind, SubjectKind::Sandbox(_));
@@ -161,7 +160,7 @@ impl SubjectEvents<'_, '_> {
         })
     }
 
-    /// Whether an event arrives as soon after the end of a list as it may take.
+    /// Whether an event arrives within its maximum latency after the end of a list.
     fn is_in_time(&self, listed: &Entry, arrival: &EventArrival) -> bool {
         let history = self.index.history;
         history.not_held_up(listed.at, arrival.at()) <= history.stretched(EVENT_WAIT)

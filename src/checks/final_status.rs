@@ -10,7 +10,6 @@ use crate::oracle::{exit_status_changed, statuses_after_stopped};
 use crate::outcome::{Kind, Mismatch};
 
 check_on! {
-    /// The check `final`.
     FinalCheck(NameRef)
 }
 

@@ -35,7 +35,7 @@ impl Word for IncludesCheck {
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         scope.resolve("of", &self.of, Wanted::Either);
         if self.in_order.is_empty() {
-            scope.object_to("in-order", "without an event this cannot fail");
+            scope.error_at("in-order", "without an event this cannot fail");
         }
     }
 

@@ -33,9 +33,9 @@ impl Word for InvariantCheck {
         let number = self.rule.strip_prefix("INV-");
         if !number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
             let message = format!("`{}` is no id of a rule", self.rule);
-            scope.object_to("rule", message).advise(
-                "the invariants, which judge every case, have ids of `INV-` and two digits",
-            );
+            scope
+                .error_at("rule", message)
+                .help("the invariants, which judge every case, have ids of `INV-` and two digits");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The verdict on a case by its expectations, from what its steps caused.
+//! The verdict on a case by its expectations, from the effects of its steps.
 //!
 //! Each check is assessed for each sandbox or container of its name, as holding, broken or pending.
 //! A driver waits while a check is pending; at the end, a pending check is broken.
@@ -14,15 +14,15 @@ use super::situation::{self, Situation};
 use super::word::About;
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
 use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd};
-use crate::oracle::{Index, held_up_at_the_end, lost_with_the_runtime, unasked};
+use crate::oracle::{Index, held_up_at_the_end, lost_with_the_runtime, unexpected_end};
 use crate::outcome::{Fact, Facts, Kind, Level, Mismatch, Violation};
 
-/// The parts of a case on which its verdict depends.
+/// The parts of a case that determine its verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     pub id: &'a str,
     pub title: &'a str,
-    /// The checks, and how binding each is.
+    /// The checks, and their requirement levels.
     pub expectations: &'a [Expectation],
     /// The situation without which the case proves nothing.
     pub provokes: Option<Situation>,
@@ -33,18 +33,18 @@ pub struct Claim<'a> {
 /// The verdict of a history on its case, with the evidence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// Broken expectations that convict.
+    /// Broken expectations that fail the case.
     pub violations: Vec<Violation>,
     /// Broken expectations of a lower level.
     pub advice: Vec<Violation>,
-    /// Why the case proves nothing, if it does not.
+    /// The reason why the case proves nothing, if so.
     pub undecided: Option<Undecided>,
 }
 
-/// Why a case proves nothing.
+/// The reason why a case proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undecided {
-    /// A step could not be done.
+    /// A step could not be executed.
     Error(String),
     /// The situation did not arise.
     Inconclusive(String),
@@ -53,7 +53,6 @@ pub enum Undecided {
 }
 
 impl Claim<'_> {
-    /// The kinds of findings of such a case.
     pub fn kinds(&self) -> BTreeSet<Kind> {
         let of_checks = self.expectations.iter();
         let of_checks = of_checks.flat_map(|expectation| expectation.check.kinds());
@@ -61,13 +60,12 @@ impl Claim<'_> {
     }
 }
 
-/// The kinds of findings of a step that waits in vain.
+/// The kinds of findings of an unsuccessful wait.
 const OF_WAITS: [Kind; 3] = [Kind::UnmetWait, Kind::RefutedWait, Kind::StreamEndedInWait];
 
-/// The kind of finding of a check whose name stands for nothing.
+/// The kind of finding of a check with an unbound name.
 const OF_NAMES: Kind = Kind::NothingMade;
 
-/// Judges a case by its expectations.
 pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
     let history = index.history;
     let mut judgement = Judgement::default();
@@ -126,7 +124,7 @@ pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
     judgement
 }
 
-/// The violation of the wait that timed out; or why that proves nothing.
+/// The violation of the wait that timed out; or the reason why it proves nothing.
 fn unmet_wait(claim: &Claim<'_>, history: &CaseHistory) -> Option<Result<Violation, String>> {
     history
         .entries()
@@ -154,7 +152,6 @@ fn unmet_wait(claim: &Claim<'_>, history: &CaseHistory) -> Option<Result<Violati
         })
 }
 
-/// The violation of a wait that timed out.
 fn in_vain(
     claim: &Claim<'_>,
     history: &CaseHistory,
@@ -184,12 +181,14 @@ fn in_vain(
     }
 }
 
-/// How the main stream had ended by then, if the runtime ended it.
+/// The end of the main stream before an entry, if the runtime ended it.
 fn end_of_stream(history: &CaseHistory, by: Seq) -> Option<(Seq, String)> {
     let entries = history.entries().iter();
     let mut before = entries.rev().filter(|entry| entry.seq < by);
     before.find_map(|entry| match &entry.body {
-        Body::SubscriptionEnded { end, .. } => Some(unasked(end).map(|how| (entry.seq, how))),
+        Body::SubscriptionEnded { end, .. } => {
+            Some(unexpected_end(end).map(|how| (entry.seq, how)))
+        }
         Body::SubscriptionOpened { .. } => Some(None),
         _ => None,
     })?
@@ -200,7 +199,7 @@ fn unread(awaited: &str, held_up: Duration) -> String {
     format!("{awaited} has not come, and the suite itself was held up for {held_up:?} meanwhile")
 }
 
-/// What was awaited, and for how long if the wait had a bound.
+/// The awaited event or state, with the wait's bound if it had one.
 fn within(what: &str, bound: Duration) -> String {
     if bound.is_zero() {
         what.to_owned()
@@ -209,7 +208,7 @@ fn within(what: &str, bound: Duration) -> String {
     }
 }
 
-/// What the first pending MUST of the case waits for, as a phrase: `STOPPED of c`.
+/// The event that the first pending MUST of the case waits for, as a phrase: `STOPPED of c`.
 pub fn pending(claim: &Claim<'_>, index: &Index<'_>) -> Option<String> {
     claim
         .expectations
@@ -224,7 +223,7 @@ pub fn pending(claim: &Claim<'_>, index: &Index<'_>) -> Option<String> {
         })
 }
 
-/// The broken expectations of a case whose steps are over.
+/// The broken expectations of a case after its steps.
 pub(super) fn broken_expectations(claim: &Claim<'_>, index: &Index<'_>) -> Vec<Violation> {
     claim
         .expectations
@@ -249,7 +248,7 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, index: &Index<'_>) -> Ve
         violation(about.name, mismatch, evidence)
     };
     let mut names = check.names().into_iter();
-    if let Some(name) = names.find(|name| !check.is_there(index, name)) {
+    if let Some(name) = names.find(|name| !check.is_present(index, name)) {
         let of = [Fact::Of(name.to_owned())];
         let mismatch = Mismatch::new(OF_NAMES, of, []);
         return vec![violation(name.to_owned(), mismatch, Vec::new())];
@@ -270,7 +269,7 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, index: &Index<'_>) -> Ve
     broken.collect()
 }
 
-/// Why a MUST is neither kept nor broken: the suite itself was held up.
+/// The reason why a MUST is neither kept nor broken: the suite itself was held up.
 fn unproven(claim: &Claim<'_>, index: &Index<'_>) -> Option<String> {
     let history = index.history;
     if let Some(held_up) = held_up_at_the_end(history)

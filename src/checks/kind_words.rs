@@ -1,4 +1,4 @@
-//! Events by the words that a case uses: `created`, `started`, `stopped`, `deleted`.
+//! The words for events in a case: `created`, `started`, `stopped`, `deleted`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};

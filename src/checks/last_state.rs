@@ -76,14 +76,14 @@ impl Word for LastStateCheck {
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         let kind = scope.resolve("of", &self.of, self.is.wanted());
         if self.exit_code.is_some() && self.is != StateWord::Exited {
-            scope.object_to("exit-code", "only a container that is `exited` has one");
+            scope.error_at("exit-code", "only a container that is `exited` has one");
         }
         if let Some(NameKind::Container { sandbox, .. }) = kind
             && !scope.is_relisted(sandbox)
         {
             scope
-                .object("no step asks for its state")
-                .advise(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
+                .error("no step asks for its state")
+                .help(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
         }
     }
 
@@ -114,7 +114,6 @@ impl Word for LastStateCheck {
     }
 }
 
-/// Whether the last `ContainerStatus` has this exit code.
 fn exits(events: &SubjectEvents<'_, '_>, code: i32) -> Finding {
     let history = events.index.history;
     let mut statuses = history.calls().rev().filter_map(|call| {

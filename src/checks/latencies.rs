@@ -1,4 +1,4 @@
-//! The measured times for which there is a limit, kept or not.
+//! The measured times with a limit, kept or not.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use crate::limits;
 use crate::oracle::{Index, span};
 use crate::outcome::{Latency, Limit};
 
-/// Every time in a case for which there is a limit. `call_deadline` is the deadline of each call.
+/// All times in a case that have a limit. `call_deadline` is the deadline of each call.
 pub fn latencies(
     claim: &Claim<'_>,
     index: &Index<'_>,
@@ -32,7 +32,7 @@ pub fn latencies(
     general.chain(checked).chain(waits(history)).collect()
 }
 
-/// The duration of a call that has returned, without the grace period that it was given.
+/// The duration of a call that has returned, without its grace period.
 fn without_grace(call: &Call) -> Option<Duration> {
     let took = call.ended()?.at.since(call.began().at);
     Some(match call.request() {
@@ -41,7 +41,7 @@ fn without_grace(call: &Call) -> Option<Duration> {
     })
 }
 
-/// The times from the return of a call to its event; zero if the event came before.
+/// The times from the return of a call to its event; zero if the event arrived before.
 fn after_calls(index: &Index<'_>) -> impl Iterator<Item = Duration> {
     let late = |subject: &Subject| {
         let transitions = index.transitions(&subject.id).iter();
@@ -66,7 +66,7 @@ fn lags(history: &CaseHistory) -> impl Iterator<Item = Duration> {
     })
 }
 
-/// The waits of steps that have a bound of their own.
+/// The waits of steps with their own bound.
 fn waits(history: &CaseHistory) -> impl Iterator<Item = Latency> {
     let usual = history.stretched(limits::EVENT_WAIT);
     history.entries().iter().filter_map(move |entry| {

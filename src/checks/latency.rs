@@ -45,7 +45,7 @@ impl Word for LatencyCheck {
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         scope.resolve("of", &self.of, Wanted::Any);
         if self.median > self.p99 {
-            scope.object_to("median", "this is longer than `p99`");
+            scope.error_at("median", "this is longer than `p99`");
         }
     }
 

@@ -11,7 +11,6 @@ use crate::history::{
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `matches-spec`.
     MatchesSpecCheck(NameRef)
 }
 
@@ -123,7 +122,7 @@ fn other_container(spec: &ContainerSpec, event: &Event) -> Option<Difference> {
         .or_else(|| other_annotations("the annotations", &spec.annotations, &reported.annotations))
 }
 
-/// The difference of labels. A runtime may add labels of its own.
+/// The difference of labels. A runtime may add its own labels.
 fn other_labels(what: &str, spec: &Labels, reported: &Labels) -> Option<Difference> {
     if carries(reported, spec) {
         return None;
@@ -139,7 +138,7 @@ fn other_labels(what: &str, spec: &Labels, reported: &Labels) -> Option<Differen
     })
 }
 
-/// The difference of annotations. The CRI allows no change at all.
+/// The difference of annotations. The CRI permits no change.
 fn other_annotations(what: &str, spec: &Labels, reported: &Labels) -> Option<Difference> {
     if **spec == **reported {
         return None;

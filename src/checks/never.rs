@@ -8,7 +8,6 @@ use super::word::{Finding, Word};
 use crate::outcome::{Fact, Kind};
 
 check_on! {
-    /// The check `never`.
     NeverCheck(EventRef)
 }
 

@@ -10,8 +10,9 @@ use crate::history::{Body, CaseHistory, HostFact, Resource, Seq};
 use crate::oracle::Index;
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// How much more of each resource the last `measure` step may find than the first. What is not
-/// named may grow.
+/// The maximum growth of each resource from the first `measure` step to the last. An unlisted
+/// resource
+/// may grow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -61,7 +62,7 @@ impl NoGrowthCheck {
         }
     }
 
-    /// The resources that it bounds, with their bounds.
+    /// The limited resources, with their limits.
     fn limits(&self) -> impl Iterator<Item = (Resource, u32)> {
         let all = Resource::ALL.iter();
         all.filter_map(|resource| Some((*resource, self.limit(*resource)?)))
@@ -80,15 +81,15 @@ impl Word for NoGrowthCheck {
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         if self.limits().next().is_none() {
             scope
-                .object("this bounds nothing")
-                .advise("name a resource and how much more of it there may be: `monitors: 0`");
+                .error("this bounds nothing")
+                .help("name a resource and how much more of it there may be: `monitors: 0`");
         }
         let mut limits = self.limits();
         let unmeasured = limits.find(|(it, _)| scope.measurements(it.holder()) < 2);
         if let Some((resource, _)) = unmeasured {
             scope
-                .object(format!("there are no two measurements of the {resource}"))
-                .advise("add a step `measure` before the others, and one after them");
+                .error(format!("there are no two measurements of the {resource}"))
+                .help("add a step `measure` before the others, and one after them");
         }
     }
 

@@ -35,7 +35,7 @@ impl Word for OrderCheck {
             scope.leave();
         }
         if self.first == self.then {
-            scope.object_to("then", "an event does not come after itself");
+            scope.error_at("then", "an event does not come after itself");
         }
     }
 

@@ -1,5 +1,5 @@
-//! `own-status`: every event has its own container's status exactly once, until DELETED. What
-//! follows it breaks INV-01.
+//! `own-status`: every event has its own container's status exactly once, until DELETED. A later
+//! event breaks INV-01.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
@@ -10,7 +10,6 @@ use crate::oracle::{own_container_not_once, status_in_deleted};
 use crate::outcome::Kind;
 
 check_on! {
-    /// The check `own-status`.
     OwnStatusCheck(NameRef)
 }
 
@@ -84,7 +83,7 @@ mod tests {
         );
     }
 
-    /// A container that is gone has no status any more.
+    /// A deleted container has no status any more.
     #[test]
     fn own_status_is_not_demanded_after_deleted() {
         let own_status = "own-status: {of: c}";

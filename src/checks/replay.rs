@@ -12,7 +12,7 @@ use crate::history::{Body, CaseHistory, Entry, EventArrival, EventKind};
 use crate::oracle::CLOCKS_APART_NS;
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// What a new stream replays from the time without a subscription: all of these events, or none.
+/// The replay of a new stream after the time without a subscription: all of these events, or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -35,7 +35,7 @@ impl Word for ReplayCheck {
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         scope.resolve("of", &self.of, Wanted::Container);
         if self.all.is_empty() {
-            scope.object_to("all", "without an event this cannot fail");
+            scope.error_at("all", "without an event this cannot fail");
         }
     }
 

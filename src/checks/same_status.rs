@@ -12,7 +12,6 @@ use crate::oracle::Source;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `same-status`.
     SameStatusCheck(NameRef)
 }
 
@@ -103,7 +102,7 @@ fn differing(
     Some((field, brief(shown), brief(answered)))
 }
 
-/// When a field of a status may change.
+/// The times at which a field of a status may change.
 #[derive(Clone, Copy)]
 enum Changes {
     Never,
@@ -177,7 +176,7 @@ fn fields(status: &ContainerStatus) -> [Field; 12] {
     ]
 }
 
-/// A value, cut where it is long.
+/// A value, truncated if it is long.
 fn brief(value: String) -> String {
     const SHOWN: usize = 80;
     match value.char_indices().nth(SHOWN) {

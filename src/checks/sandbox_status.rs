@@ -8,7 +8,6 @@ use crate::history::{EventArrival, SandboxId, Subject, SubjectKind};
 use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
 check_on! {
-    /// The check `sandbox-status`.
     SandboxStatusCheck(NameRef)
 }
 

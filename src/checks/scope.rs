@@ -1,4 +1,4 @@
-//! The names that a case binds, as checks look them up, and the problems that checks report.
+//! The names that a case binds, for look-up by checks, and the problems that checks report.
 
 use super::call_edge::CallEdge;
 use crate::history::Holder;
@@ -6,18 +6,16 @@ use crate::history::Holder;
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'a> {
     Sandbox {
-        /// The memory limit of the pod, if there is one.
+        /// The memory limit of the pod, if any.
         memory_mib: Option<u32>,
     },
     Container {
         sandbox: &'a str,
-        /// Its memory limit, if there is one.
         memory_mib: Option<u32>,
-        /// Whether its workload declares an exit code.
         declares_exit: bool,
     },
     Subscription {
-        /// Whether it has a connection of its own.
+        /// Whether it has its own connection.
         own: bool,
     },
 }
@@ -33,7 +31,7 @@ pub enum Wanted {
 }
 
 impl Kind<'_> {
-    /// The noun for it in a sentence.
+    /// The noun in a sentence.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Sandbox { .. } => "sandbox",
@@ -53,7 +51,7 @@ impl Wanted {
         }
     }
 
-    /// The noun for it in a sentence.
+    /// The noun in a sentence.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Sandbox => "sandbox",
@@ -80,19 +78,16 @@ impl Wanted {
 
 /// The names that a case binds, and the problems found so far.
 pub trait Scope<'a> {
-    /// Returns the kind of the name under `key`. Reports a name that is not bound, or of another
-    /// kind than wanted.
+    /// Returns the kind of the name under `key`. Reports an unbound name, or one of the wrong kind.
     fn resolve_unsure(&mut self, key: &'static str, name: &str, wanted: Wanted)
     -> Option<Kind<'a>>;
-    /// Whether the call that creates it may fail.
     fn is_unsure(&self, name: &str) -> bool;
     /// Whether a step makes such a call on the name.
     fn is_called(&self, name: &str, edge: CallEdge) -> bool;
-    /// Whether a step lists the sandbox's containers.
     fn is_relisted(&self, sandbox: &str) -> bool;
-    /// How often steps count the resources of a holder.
+    /// The number of steps that measure the resources of a holder.
     fn measurements(&self, holder: Holder) -> u64;
-    /// Makes the value of a key the place of reports.
+    /// Enters the value of a key, to which the following reports refer.
     fn enter(&mut self, key: &'static str);
     /// Undoes the latest [`Scope::enter`].
     fn leave(&mut self);
@@ -111,26 +106,26 @@ impl<'a> dyn Scope<'a> + '_ {
         wanted: Wanted,
     ) -> Option<Kind<'a>> {
         if self.is_unsure(name) {
-            self.object_to("of", format!("the creation of `{name}` may fail"))
-                .advise("use `aftermath` for it");
+            self.error_at("of", format!("the creation of `{name}` may fail"))
+                .help("use `aftermath` for it");
         }
         self.resolve_unsure(key, name, wanted)
     }
 
     /// Reports a problem of the whole check.
-    pub(super) fn object(&mut self, message: impl Into<String>) -> &mut Self {
+    pub(super) fn error(&mut self, message: impl Into<String>) -> &mut Self {
         self.report(None, message.into());
         self
     }
 
     /// Reports a problem of the value of a key.
-    pub(super) fn object_to(&mut self, key: &'static str, message: impl Into<String>) -> &mut Self {
+    pub(super) fn error_at(&mut self, key: &'static str, message: impl Into<String>) -> &mut Self {
         self.report(Some(key), message.into());
         self
     }
 
     /// Adds help to the latest report.
-    pub(super) fn advise(&mut self, help: impl Into<String>) {
+    pub(super) fn help(&mut self, help: impl Into<String>) {
         self.add_help(help.into());
     }
 }
@@ -142,7 +137,7 @@ pub(super) fn needs_relist<'a>(scope: &mut (dyn Scope<'a> + '_), of: &str) {
     };
     if !scope.is_relisted(sandbox) {
         scope
-            .object("there is no relist to compare the events with")
-            .advise(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
+            .error("there is no relist to compare the events with")
+            .help(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
     }
 }

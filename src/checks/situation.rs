@@ -1,4 +1,4 @@
-//! Whether the situation that a case is about has arisen.
+//! Whether a case's situation has arisen.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub enum Situation {
     OomKill,
 }
 
-/// Why the case proves nothing, if its situation did not arise.
+/// The reason why the case proves nothing, if its situation did not arise.
 pub(super) fn missing(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
     let unwanted = !claim.sets_clock;
     if let Some(set_by_ns) = history.clock_set_by().filter(|_| unwanted) {
@@ -57,8 +57,8 @@ mod tests {
     use crate::history::{Body, CaseRun, Entry};
     use crate::oracle::{Index, invariants, script};
 
-    /// `created_at` of STARTED is 10 s before that of CREATED; from the call of the start on, the
-    /// wall clock is wrong by this.
+    /// `created_at` of STARTED is 10 s before that of CREATED; the wall clock is wrong by this from
+    /// the call of the start on.
     fn started_in_the_past(wrong_by_ns: i64) -> CaseHistory {
         let mut history = CaseHistory::new(CaseRun(1));
         let script = "pod run; c create; c CREATED; c start; c STARTED at=-10s; end";

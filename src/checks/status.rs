@@ -28,10 +28,10 @@ pub struct StatusCheck {
     /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<ExitCode>,
-    /// The reasons that are allowed.
+    /// The permitted reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reason: Vec<String>,
-    /// The reasons that are not allowed.
+    /// The forbidden reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_reason: Vec<String>,
 }
@@ -60,13 +60,13 @@ impl Word for StatusCheck {
         let kind = scope.resolve("of", &self.of, Wanted::Container);
         if self.exit_code.is_none() && self.reason.is_empty() && self.not_reason.is_empty() {
             scope
-                .object("this expects nothing of the status")
-                .advise("add `exit-code`, `reason` or `not-reason`");
+                .error("this expects nothing of the status")
+                .help("add `exit-code`, `reason` or `not-reason`");
         }
         if self.event == EventKind::Deleted {
-            scope.object_to("event", "DELETED carries no status of its container");
+            scope.error_at("event", "DELETED carries no status of its container");
         } else if self.event != EventKind::Stopped && self.exit_code.is_some() {
-            scope.object_to(
+            scope.error_at(
                 "exit-code",
                 "a container has no exit code before it has stopped",
             );
@@ -84,11 +84,11 @@ impl Word for StatusCheck {
             && kind.is_some_and(|kind| !declares_exit(kind))
         {
             scope
-                .object_to(
+                .error_at(
                     "exit-code",
                     "the container's workload declares no exit code",
                 )
-                .advise("expect a number: `exit-code: {is: 137}`");
+                .help("expect a number: `exit-code: {is: 137}`");
         }
     }
 

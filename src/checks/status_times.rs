@@ -9,7 +9,6 @@ use crate::oracle::{TICK_NS, is_about, span};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `status-times`.
     StatusTimesCheck(NameRef)
 }
 
@@ -46,7 +45,7 @@ impl Word for StatusTimesCheck {
     }
 }
 
-/// How much later than the return of `StartContainer` `started_at` may be: the runtime gets it from
+/// The maximum delay of `started_at` after the return of `StartContainer`: the runtime gets it from
 /// a shim, not from the call. The bound of the catalogue.
 const START_SLACK_NS: i64 = 50_000_000;
 

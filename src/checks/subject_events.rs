@@ -79,7 +79,7 @@ impl<'a> SubjectEvents<'_, 'a> {
         found.map_or(Holds, |(mismatch, evidence)| Broken { mismatch, evidence })
     }
 
-    /// The call that an event cannot precede; of the exit of a process, its start.
+    /// The call that an event cannot precede; for the exit of a process, its start.
     pub(super) fn cause(&self, event: EventKind) -> Option<&Call> {
         let subject = self.subject;
         self.index

@@ -1,5 +1,5 @@
-//! `subscription`: what a subscription of the case delivers, and whether and how it ends. One
-//! module for each claim, with its assessment and its tests.
+//! `subscription`: the events that a subscription of the case delivers, and whether and how it
+//! ends. One module for each claim, with its assessment and its tests.
 
 mod ends_with;
 mod headers_within;
@@ -22,7 +22,8 @@ use crate::outcome::{Kind, Latency};
 
 use ends_with::Code;
 
-/// What a subscription delivers, and whether and how it ends. At least one thing must be claimed.
+/// The events that a subscription delivers, and whether and how it ends. At least one claim is
+/// required.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -72,7 +73,7 @@ pub struct SubscriptionCheck {
     pub ends_after: Option<Duration>,
 }
 
-/// Reads the value of a key that may be absent, and refuses a key without a value.
+/// Reads the value of an optional key, and rejects a key without a value.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
@@ -121,23 +122,23 @@ impl SubscriptionCheck {
         match &self.ends_with {
             Some(codes) if codes.is_empty() => {
                 scope
-                    .object_to("ends-with", "without a code this always fails")
-                    .advise("name the codes that are allowed: `ends-with: [UNAVAILABLE]`");
+                    .error_at("ends-with", "without a code this always fails")
+                    .help("name the codes that are allowed: `ends-with: [UNAVAILABLE]`");
             }
             Some(_) if self.stays.is_some() => {
                 scope
-                    .object_to("ends-with", "a subscription that stays open does not end")
-                    .advise("remove `stays` or `ends-with`");
+                    .error_at("ends-with", "a subscription that stays open does not end")
+                    .help("remove `stays` or `ends-with`");
             }
             None if self.ends_after.is_some() => {
                 scope
-                    .object_to("ends-after", "this bounds the end that `ends-with` claims")
-                    .advise("add `ends-with: [UNAVAILABLE]`, the codes that are allowed");
+                    .error_at("ends-after", "this bounds the end that `ends-with` claims")
+                    .help("add `ends-with: [UNAVAILABLE]`, the codes that are allowed");
             }
             _ => {}
         }
         if self.ends_after.is_some_and(|least| least.is_zero()) {
-            scope.object_to("ends-after", "this cannot fail");
+            scope.error_at("ends-after", "this cannot fail");
         }
     }
 }
@@ -151,8 +152,8 @@ impl Word for SubscriptionCheck {
         scope.resolve("of", &self.of, Wanted::Subscription);
         if self.claims_nothing() {
             scope
-                .object("this claims nothing about the subscription")
-                .advise("add `events`, `replay`, `stays`, `headers-within` or `ends-with`");
+                .error("this claims nothing about the subscription")
+                .help("add `events`, `replay`, `stays`, `headers-within` or `ends-with`");
         }
         self.validate_end(scope);
     }

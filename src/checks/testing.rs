@@ -38,7 +38,7 @@ pub(crate) fn case(level: Level, check: &str) -> Case {
     }
 }
 
-/// The assessment of a script by a check: what it waits for, and what is broken at the end.
+/// The assessment of a script by a check: the awaited event, and the violations at the end.
 #[track_caller]
 pub(super) fn assessment(check: &str, script: &str) -> String {
     let (case, history) = (case(Level::Must, check), history(script));

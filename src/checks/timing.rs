@@ -1,4 +1,4 @@
-//! `timing`: when an event arrives, measured from a call.
+//! `timing`: the arrival time of an event, measured from a call.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::history::EventKind;
 use crate::oracle::Index;
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
-/// When an event arrives, measured from the latest such call on the same sandbox or container.
+/// The arrival time of an event, measured from the latest such call on the same sandbox or
+/// container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -49,22 +50,22 @@ impl Word for TimingCheck {
         let known = scope.resolve("of", &self.of, Wanted::Either).is_some();
         match (self.at_least, self.at_most) {
             (None, None) => scope
-                .object("this bounds no time")
-                .advise("add `at-least` or `at-most`"),
+                .error("this bounds no time")
+                .help("add `at-least` or `at-most`"),
             (Some(least), Some(most)) if least > most => {
-                scope.object_to("at-least", "this is longer than `at-most`");
+                scope.error_at("at-least", "this is longer than `at-most`");
             }
             _ => {}
         }
         for (key, span) in [("at-least", self.at_least), ("at-most", self.at_most)] {
             if span.is_some_and(|span| span > LONGEST_SPAN) {
                 let most = humantime::format_duration(LONGEST_SPAN);
-                scope.object_to(key, format!("nothing may take longer than {most}"));
+                scope.error_at(key, format!("nothing may take longer than {most}"));
             }
         }
         if known && !scope.is_called(&self.of, self.after) {
             let (of, call) = (&self.of, call_of(self.after));
-            scope.object_to("after", format!("no step calls {call} on `{of}`"));
+            scope.error_at("after", format!("no step calls {call} on `{of}`"));
         }
     }
 

@@ -11,7 +11,6 @@ use crate::history::{
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `unchanged`.
     UnchangedCheck(NameRef)
 }
 
@@ -25,8 +24,8 @@ impl Word for UnchangedCheck {
         scope.resolve("of", sandbox, Wanted::Sandbox);
         if !scope.is_relisted(sandbox) {
             scope
-                .object("there is no relist to compare")
-                .advise(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
+                .error("there is no relist to compare")
+                .help(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
         }
     }
 

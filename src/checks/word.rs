@@ -18,7 +18,7 @@ pub(super) enum Finding {
         mismatch: Mismatch,
         evidence: Vec<Seq>,
     },
-    /// The check would be broken, but the suite itself was held up: how, in a sentence.
+    /// The check would be broken, but the suite itself was held up: the duration, in a sentence.
     Unproven(String),
 }
 
@@ -29,7 +29,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// A subject that has no other name than its label.
+    /// A subject with only its label as a name.
     pub(super) fn new(label: String) -> Self {
         let name = label.clone();
         Self { label, name }
@@ -41,7 +41,6 @@ pub(super) trait Word {
     /// The name of the sandboxes, containers or subscriptions that it assesses.
     fn of(&self) -> &str;
 
-    /// All names that it refers to.
     fn names(&self) -> Vec<&str> {
         vec![self.of()]
     }
@@ -61,7 +60,7 @@ pub(super) trait Word {
         Vec::new()
     }
 
-    /// The measured times that it bounds.
+    /// The measured times that it limits.
     fn latencies(&self, _: &Index<'_>) -> Vec<Latency> {
         Vec::new()
     }
@@ -72,7 +71,7 @@ pub(super) trait Word {
     }
 
     /// Whether the case has created a sandbox, container or subscription of this name.
-    fn is_there(&self, index: &Index<'_>, name: &str) -> bool {
+    fn is_present(&self, index: &Index<'_>, name: &str) -> bool {
         let history = index.history;
         let mut observed = history.observed();
         history.named(name).next().is_some()

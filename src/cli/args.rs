@@ -59,7 +59,7 @@ impl Cli {
         conflicts::hide(Self::command())
     }
 
-    /// Parses arguments, the first of which is the name of the program.
+    /// Parses arguments that begin with the name of the program.
     pub fn parse_from_args(
         args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
@@ -129,20 +129,21 @@ pub(super) enum Command {
         #[arg(long, value_name = "DIR", conflicts_with = "id")]
         pages: Option<PathBuf>,
     },
-    /// Stream a node's pod events, what a kubelet makes of them, and the rules that they break.
+    /// Stream a node's pod events, the lifecycle events a kubelet derives from them, and the rules
+    /// they break.
     ///
     /// Read-only; shows all pods of the node. Ctrl-C ends it with a summary; with --for it ends
     /// with the verdict and the exit code of a run.
     Watch(WatchOptions),
-    /// Run cases as a plugin of Sonobuoy: hand the reports over, then wait to be ended.
+    /// Run cases as a plugin of Sonobuoy: hand the reports over, then wait for a signal.
     ///
     /// Takes the arguments of a run.
     Sonobuoy(Box<SonobuoyArgs>),
-    /// Measure how late events are, what they cost, and what a kubelet saves by them.
+    /// Measure the latency and the cost of events, and a kubelet's savings by them.
     ///
-    /// Makes pods of its own, as a run does, and removes them. Takes some minutes.
+    /// Creates its own pods, as a run does, and removes them. Takes some minutes.
     Measure(MeasureOptions),
-    /// Say whether this node is fit for Evented PLEG, and whether it is on at both ends.
+    /// Report whether this node is fit for Evented PLEG, and whether it is enabled at both ends.
     ///
     /// Read-only. Exit codes: 0 ready, 1 not ready, 3 cannot tell.
     Doctor(DoctorOptions),
@@ -154,12 +155,12 @@ pub(super) enum Command {
     },
     /// List the defects that the model can simulate
     Defects,
-    /// Verify that every defect is noticed, every case can fail, and none fails without one.
+    /// Verify that every defect is detected, every case can fail, and none fails without one.
     ///
-    /// On the model; with --runtime-endpoint, on a real runtime behind a relay that injects
+    ///  On the model; with --runtime-endpoint, on a real runtime behind a relay that injects
     /// defects.
     Matrix(MatrixOptions),
-    /// Take random walks, judge them like cases, and shrink what they find to a case.
+    /// Take random walks, judge them like cases, and shrink each failure to a case.
     ///
     /// A walk is a plan of legal operations by several clients, made from a seed.
     Explore(Box<ExploreOptions>),

@@ -101,7 +101,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     }
 }
 
-/// Runs the selected cases; writes all reports to a directory, if one is given.
+/// Runs the selected cases; writes all reports to `reports`, if given.
 pub(super) fn run_cases(cli: &Cli, reports: Option<&Path>) -> Result<Exit, Fault> {
     let mut options = cli.base_run_options();
     if let Some(reports) = reports {
@@ -125,7 +125,7 @@ pub(super) fn run_cases(cli: &Cli, reports: Option<&Path>) -> Result<Exit, Fault
     Ok(run::run(&options, cases)?)
 }
 
-/// Watches the node until the end that the options set, or a signal.
+/// Watches the node until the configured end, or a signal.
 pub(super) fn watch_node(cli: &Cli, options: &WatchOptions) -> Result<Exit, Fault> {
     let target = target(cli)?;
     if matches!(target, Target::Model { .. }) {
@@ -134,7 +134,6 @@ pub(super) fn watch_node(cli: &Cli, options: &WatchOptions) -> Result<Exit, Faul
     Ok(watch(&target, options)?)
 }
 
-/// Says whether the node is fit for Evented PLEG.
 fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
     let endpoints = match connected(cli) {
         // That no usual socket can be used is a finding, and not the user's mistake.
@@ -150,7 +149,6 @@ fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
     print(text.as_bytes()).map(|_| found.exit())
 }
 
-/// Takes random walks.
 fn take_walks(cli: &Cli, options: &ExploreOptions) -> Result<Exit, Fault> {
     let target = target(cli)?;
     let requirements = run::read_requirements(None).map_err(RunError::from)?;
@@ -194,7 +192,7 @@ fn write_pages(catalogue: &Catalogue, directory: &Path) -> Result<Exit, Fault> {
     Ok(Exit::Conformant)
 }
 
-/// The runtime under test; prints a note if it was not given explicitly.
+/// The runtime under test; prints a note if it was chosen by default.
 fn target(cli: &Cli) -> Result<Target, Fault> {
     target::require_date(host::now())?;
     resolved(cli)
@@ -232,7 +230,7 @@ fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
     }
 }
 
-/// The endpoints of the runtime behind a relay; none for the model.
+/// The endpoints of the runtime behind a relay; `None` for the model.
 fn relayed(cli: &Cli) -> Result<Option<Endpoints>, Fault> {
     match target(cli)? {
         Target::Runtime(endpoints) | Target::Relayed { endpoints, .. } => Ok(Some(endpoints)),
@@ -241,7 +239,6 @@ fn relayed(cli: &Cli) -> Result<Option<Endpoints>, Fault> {
 }
 
 impl Cli {
-    /// The options of a run.
     pub fn run_options(&self) -> Result<RunOptions, Fault> {
         Ok(RunOptions {
             target: target(self)?,
@@ -249,7 +246,7 @@ impl Cli {
         })
     }
 
-    /// The options of a run as they were given: to `run` or without a command.
+    /// The options of a run, given to `run` or without a command.
     fn options_of_run(&self) -> &RunOptions {
         match &self.command {
             Some(Command::Run(options)) => options,
@@ -311,7 +308,7 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
     }
 }
 
-/// Prints a line for each thing that was removed, ended or left alone.
+/// Prints a line for each thing that was removed, stopped or skipped.
 fn print_swept(swept: &Sweep) -> Result<Exit, Fault> {
     let mut lines = Vec::new();
     for (what, removed) in [

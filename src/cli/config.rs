@@ -10,7 +10,6 @@ use crate::files;
 use crate::yaml;
 
 const DEFAULT_PATH: &str = "/etc/crictl.yaml";
-/// The maximum size of the file.
 const LARGEST_BYTES: u64 = 64 << 10;
 
 /// The content of the file; other keys of crictl are ignored.
@@ -29,7 +28,6 @@ pub(super) struct Config {
     pub(super) path: PathBuf,
 }
 
-/// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration file {}: {detail}", path.display())]
 pub(super) struct ConfigError {

@@ -10,13 +10,11 @@ use crate::model::fault_named;
 use crate::run::{self, Endpoints, Exit, RunError};
 use crate::terminal;
 
-/// Reads the built-in list of defects.
 pub(super) fn load_defects() -> Result<Vec<Defect>, Fault> {
     let defects = load::defects().map_err(load::LoadError::from);
     Ok(defects.map_err(RunError::from)?)
 }
 
-/// The output of `defects`.
 pub(super) fn list() -> Result<String, Fault> {
     let mut text = String::new();
     for defect in load_defects()? {
@@ -34,13 +32,12 @@ pub(super) fn list() -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Executes `matrix`.
 pub(super) fn matrix(
     options: &MatrixOptions,
     endpoints: Option<Endpoints>,
     cases: &[Case],
 ) -> Result<Exit, Fault> {
-    /// Trials in parallel on a real runtime, which mostly wait.
+    /// The number of parallel trials on a real runtime: they mostly wait.
     const RELAYED: NonZeroUsize = NonZeroUsize::new(4).unwrap();
     let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = if endpoints.is_some() {

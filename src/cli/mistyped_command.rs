@@ -21,7 +21,7 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("version", "use --version"),
 ];
 
-/// The hint for a command that is taken for a filter because it stands after one.
+/// The hint for a command that follows another one and so counts as a filter.
 const FIRST: &str = "a command stands before all filters";
 
 const RUNS: &str = "use `run`";

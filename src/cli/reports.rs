@@ -14,9 +14,7 @@ use crate::report::{Comparison, Document, Incomparable, Matrix, NamedReport, htm
 use crate::run::{Exit, RunError};
 use crate::watch::Output;
 
-/// The maximum size of a report.
 const LARGEST_REPORT: u64 = 256 << 20;
-/// The maximum size of a policy.
 const LARGEST_POLICY: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
@@ -32,7 +30,7 @@ pub(super) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct GateArgs {
-    /// What is required, as YAML
+    /// The requirements, as YAML
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
     /// The JSON reports of the runs to judge
@@ -48,7 +46,7 @@ pub(super) struct GateArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct MatrixReportArgs {
-    /// The JSON reports, each perhaps with a name to show, such as that of its node
+    /// The JSON reports, each optionally with a name to show, such as that of its node
     #[arg(value_name = "[NAME=]REPORT", required = true)]
     reports: Vec<PathBuf>,
     /// Write the table as HTML, one file with the evidence of each failure, instead of printing it
@@ -62,7 +60,7 @@ pub(super) enum SchemaArg {
     Case,
     /// A report, as --json writes it
     Report,
-    /// What `doctor --json` prints
+    /// The output of `doctor --json`
     Doctor,
     /// A policy, as gate reads it
     Policy,
@@ -119,7 +117,7 @@ pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
     Ok((gate.text(), exit))
 }
 
-/// Reports, each under its path.
+/// Reads reports, each named by its path.
 fn inputs(paths: &[PathBuf]) -> Result<Vec<NamedReport>, Fault> {
     let named = |path: &PathBuf| named(&path.display().to_string(), path);
     paths.iter().map(named).collect()
@@ -139,7 +137,8 @@ fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
     }
 }
 
-/// Many reports on one page of Markdown, or of HTML in a file; then there is nothing to print.
+/// Prints many reports as one page of Markdown, or writes them as HTML to a file and returns
+/// nothing.
 pub(super) fn matrix_report(args: &MatrixReportArgs) -> Result<String, Fault> {
     let named = |given: &PathBuf| match given.to_str().and_then(|text| text.split_once('=')) {
         Some((name, path)) if !name.contains('/') => named(name, Path::new(path)),
@@ -163,7 +162,6 @@ fn usage(fault: impl std::fmt::Display) -> Fault {
     Fault::new(Exit::Usage, format!("error: {fault}"))
 }
 
-/// The JSON Schema of a file.
 pub(super) fn schema(of: SchemaArg) -> String {
     match of {
         SchemaArg::Case => pretty(&case::schema()),
@@ -173,7 +171,6 @@ pub(super) fn schema(of: SchemaArg) -> String {
     }
 }
 
-/// A diagnosis as JSON.
 pub(super) fn diagnosis(diagnosis: &Diagnosis) -> String {
     pretty(diagnosis)
 }

@@ -1,8 +1,8 @@
 //! The command `sonobuoy`: a run or a watch as a plugin of Sonobuoy.
 //!
-//! A plugin writes its results into a directory, then the path of what is to be collected into the
-//! file `done` there. It must not end before it gets a signal: its pod would start it again. So
-//! this writes both whatever happens to the run or the watch, and then waits.
+//! A plugin writes its results into a directory, then the path of the results into the file `done`
+//! there. It must not exit before it gets a signal, or its pod would restart it. So this command
+//! writes both even if the run or the watch fails, and then waits.
 
 use std::ffi::OsStr;
 use std::io;
@@ -21,10 +21,10 @@ use crate::run::{Exit, JUNIT, RunOptions};
 use crate::terminal;
 use crate::watch::WatchOptions;
 
-/// The file that names what is to be collected.
+/// The file that contains the path of the results.
 const DONE: &str = "done";
 
-/// The directory that is to be collected.
+/// The directory of the results.
 const REPORTS: &str = "reports";
 
 // Doc comments of fields are the help of options.
@@ -44,8 +44,8 @@ pub(super) struct SonobuoyArgs {
         help_heading = "Sonobuoy"
     )]
     results_dir: PathBuf,
-    /// Change the root directory to the node's, such as /host, where a volume has it; all other
-    /// paths are then those of the node
+    /// Change the root directory to the node's, such as /host, mounted as a volume; all other paths
+    /// are then those of the node
     #[arg(long, global = true, value_name = "DIR", help_heading = "Sonobuoy")]
     host_root: Option<PathBuf>,
     /// The options of the run.
@@ -53,15 +53,15 @@ pub(super) struct SonobuoyArgs {
     pub(super) run: RunOptions,
 }
 
-/// What a plugin does instead of running cases.
+/// A command that replaces the run of cases.
 #[derive(Debug, Subcommand)]
 enum Instead {
     /// Watch the node's own pods, and judge their events.
     Watch(Box<WatchOptions>),
 }
 
-/// Runs cases or watches, hands the reports over, and waits for a signal. Fails if results cannot
-/// be handed over. A run that fails is no error: its reports say so.
+/// Runs cases or watches, hands the reports over, and waits for a signal. Fails if the results
+/// cannot be handed over. A failed run is no error: its reports contain the failure.
 pub(super) fn execute(cli: &Cli, args: &SonobuoyArgs) -> Result<Exit, Fault> {
     let undecided =
         |fault: io::Error| Fault::new(Exit::Undecided, format!("error: start: {fault}"));
@@ -105,16 +105,15 @@ pub(super) fn execute(cli: &Cli, args: &SonobuoyArgs) -> Result<Exit, Fault> {
     Ok(Exit::Conformant)
 }
 
-/// The directory in which Sonobuoy waits for results.
 struct ResultsDirectory {
     named: PathBuf,
-    /// Its path for this process, whose root directory may be another one.
+    /// Its path in this process, which may have changed its root directory.
     path: PathBuf,
     folder: Folder,
 }
 
 impl ResultsDirectory {
-    /// Opens it, and changes the root directory if that is asked for.
+    /// Opens it, and changes the root directory if requested.
     fn open(args: &SonobuoyArgs) -> Result<Self, Fault> {
         let named = args.results_dir.clone();
         let usage = |what: &str, path: &Path, fault: &dyn std::error::Error| {
@@ -179,11 +178,11 @@ impl ResultsDirectory {
     }
 }
 
-/// How many entries of the reports are shared.
+/// The maximum number of shared entries of the reports.
 const ENTRIES: usize = 100;
 
-/// Lets the container that collects the directory read it and put an archive into it: it is of the
-/// same pod, but of another user.
+/// Lets the container that collects the directory read it and add an archive: it is of the same
+/// pod, but runs as another user.
 fn share(reports: &Folder) -> io::Result<()> {
     for name in reports.names(ENTRIES)? {
         permit(reports, &name)?;
@@ -192,7 +191,7 @@ fn share(reports: &Folder) -> io::Result<()> {
     reports.permit(0o1777)
 }
 
-/// Lets everyone read a file that this run has written; other files stay as they are.
+/// Makes a file that this run has written world-readable; other files keep their modes.
 fn permit(folder: &Folder, name: &OsStr) -> io::Result<()> {
     let Ok(file) = folder.read(name) else {
         return Ok(());

@@ -26,8 +26,8 @@ const USUAL: [&str; 6] = [
 /// The value of `--runtime-endpoint` for the model.
 const MODEL: &str = "model";
 
-/// Whether this host has a date that servers of HTTP can write: the model, a relay, the registry of
-/// the image and the metrics write one into each answer.
+/// Checks that the date of this host can be written in HTTP headers: the model, a relay, the image
+/// registry and the metrics endpoint write one into each answer.
 pub(super) fn require_date(now: HostInstant) -> Result<(), Fault> {
     if now.realtime_ns >= 0 {
         return Ok(());
@@ -37,7 +37,7 @@ pub(super) fn require_date(now: HostInstant) -> Result<(), Fault> {
     Err(Fault::new(Exit::Undecided, message.to_owned()))
 }
 
-/// The target, and a note on how it was chosen if the user did not give it. A default deadline is
+/// The target, and a note about its choice if the user did not name it. A default deadline is
 /// multiplied by the scale.
 pub(super) fn resolve(
     args: &ConnectionArgs,
@@ -124,7 +124,6 @@ pub(super) fn behaviour(args: &ConnectionArgs) -> Behaviour {
     behaviour
 }
 
-/// The first of the usual sockets that can be used.
 fn usual() -> Result<Endpoint, Fault> {
     let mut tried = Vec::new();
     for text in USUAL {

@@ -1,4 +1,4 @@
-//! A connection that can be aborted, as the death of the process that holds it would.
+//! A connection that can be aborted, as the death of its process would.
 
 use std::future::Future;
 use std::io;
@@ -19,12 +19,12 @@ use crate::history::{CallFault, Observer, StatusCode};
 use crate::host::SubscriberProcess;
 use crate::limits;
 
-/// Aborts a connection when it is cancelled: nothing more is sent or received on it, not even a
-/// closing frame.
+/// Aborts a connection when cancelled: nothing more is sent or received on it, not even a closing
+/// frame.
 pub(super) type AbortToken = CancellationToken;
 
 /// Opens an observer's connection, which `abort` ends; also returns the process that holds it, if
-/// it is to be one of its own and the runtime is another process.
+/// it needs its own process and the runtime is another process.
 ///
 /// If an observer is to stall in this process, its flow-control window is small, so that the sender
 /// soon has to wait. One that is stopped with its process stops the sender at the socket.
@@ -46,7 +46,7 @@ pub(super) async fn connect_abortable(
         _ => (Dial::Direct(endpoint.clone()), None),
     };
     let has_small_window = observer.stalls && process.is_none();
-    // gRPC wants the name of a host; nothing is made of it.
+    // gRPC requires the name of a host; it is unused.
     let host = observer.authority.as_deref().unwrap_or("localhost");
     let transport = Channel::from_shared(format!("http://{host}"))
         .map_err(|fault| malformed(endpoint, &fault))?
@@ -73,16 +73,15 @@ fn malformed(endpoint: &Endpoint, fault: &dyn std::fmt::Display) -> ConnectError
     }
 }
 
-/// Makes abortable connections for gRPC's transport.
 struct Connector {
     dial: Arc<Dial>,
     abort: AbortToken,
 }
 
-/// How the runtime is reached.
+/// The way to reach the runtime.
 enum Dial {
     Direct(Endpoint),
-    /// By a process that is connected: once.
+    /// Through a process that is connected: once.
     Held(Mutex<Option<UnixStream>>),
 }
 

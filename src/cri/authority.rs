@@ -2,11 +2,11 @@
 //!
 //! Clients on gRPC's C core (Python, C++ and others) name a server at a socket by the socket's
 //! escaped path, those in Java by the path; HTTP allows neither in `:authority`, and the `h2` crate
-//! refuses such a call (<https://github.com/hyperium/h2/pull/487>). Runtimes in Go take any name.
-//! So what HTTP does not allow in a name is replaced as it comes in. The length stays the same: all
-//! else of the connection, HPACK's tables among it, is untouched.
+//! rejects such a call (<https://github.com/hyperium/h2/pull/487>). Runtimes in Go accept any name.
+//! So characters that HTTP forbids in a name are replaced on arrival. The length stays the same:
+//! the rest of the connection, including HPACK's tables, is unchanged.
 //!
-//! A name that is Huffman-coded passes as it is; no client is known that codes one.
+//! A Huffman-coded name is passed unchanged; no client is known to code one.
 
 use std::io;
 use std::pin::Pin;
@@ -15,11 +15,11 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
-/// What a client sends before its first frame.
+/// The length of a client's preface, which precedes its first frame.
 const PREFACE: usize = 24;
 /// The length, type, flags and stream of a frame.
 const FRAME_HEADER: usize = 9;
-/// The longest frame that a client may send unless the server allows more.
+/// The maximum length of a frame unless the server allows more.
 const LONGEST_FRAME: usize = 1 << 14;
 /// The type of the frame that begins a call.
 const HEADERS: u8 = 1;
@@ -34,9 +34,9 @@ pub(super) struct AnyAuthority<C> {
     connection: C,
     /// Bytes up to the next header of a frame.
     to_pass: usize,
-    /// The header of a frame and, if it begins a call, all of it, as far as it has come.
+    /// The received part of a frame header and, if it begins a call, of the whole frame.
     held: Vec<u8>,
-    /// Bytes of `held` that are ready to be read, and how many have been.
+    /// Bytes of `held` that are ready to be read, and the number already read.
     ready: usize,
     taken: usize,
     over: bool,
@@ -54,7 +54,7 @@ impl<C> AnyAuthority<C> {
         }
     }
 
-    /// Gives out what is ready; says whether anything was.
+    /// Emits the ready bytes; returns whether there were any.
     fn give(&mut self, to: &mut ReadBuf<'_>) -> bool {
         let length = (self.ready - self.taken).min(to.remaining());
         to.put_slice(&self.held[self.taken..self.taken + length]);
@@ -66,7 +66,7 @@ impl<C> AnyAuthority<C> {
         length > 0
     }
 
-    /// Looks at bytes that have come.
+    /// Processes received bytes.
     fn look_at(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let passed = self.to_pass.min(bytes.len());
@@ -84,7 +84,7 @@ impl<C> AnyAuthority<C> {
         }
     }
 
-    /// How many bytes it takes to know what to do with the next frame.
+    /// The number of bytes needed to handle the next frame.
     fn wanted(&self) -> usize {
         let next = &self.held[self.ready..];
         match frame(next) {
@@ -93,7 +93,7 @@ impl<C> AnyAuthority<C> {
         }
     }
 
-    /// Deals with the next frame as soon as enough of it is there.
+    /// Handles the next frame once enough of it has arrived.
     fn frame(&mut self) {
         let Some((length, kind)) = frame(&self.held[self.ready..]) else {
             return;
@@ -110,7 +110,7 @@ impl<C> AnyAuthority<C> {
     }
 }
 
-/// The length and the type of a frame, once its header is there.
+/// The length and the type of a frame; `None` until its header is complete.
 fn frame(bytes: &[u8]) -> Option<(usize, u8)> {
     let header = bytes.first_chunk::<FRAME_HEADER>()?;
     let length =
@@ -118,7 +118,7 @@ fn frame(bytes: &[u8]) -> Option<(usize, u8)> {
     Some((length, header[3]))
 }
 
-/// Replaces what HTTP does not allow in the server's name, in a frame that begins a call.
+/// Replaces the characters that HTTP forbids in the server's name, in a frame that begins a call.
 fn rename(frame: &mut [u8]) -> Option<()> {
     let flags = frame[4];
     let block = &mut frame[FRAME_HEADER..];
@@ -170,7 +170,7 @@ fn string<'a>(block: &'a mut [u8], at: &mut usize) -> Option<(bool, &'a mut [u8]
     Some((is_coded, block.get_mut(begins..*at)?))
 }
 
-/// An integer whose first byte has so many bits for it (RFC 7541, section 5.1).
+/// An integer with a prefix of the given number of bits (RFC 7541, section 5.1).
 fn integer(block: &[u8], at: &mut usize, bits: u32) -> Option<usize> {
     let most = (1_usize << bits) - 1;
     let mut value = usize::from(*block.get(*at)?) & most;
@@ -203,7 +203,7 @@ impl<C: AsyncRead + Unpin> AsyncRead for AnyAuthority<C> {
             let mut came = ReadBuf::new(&mut buffer);
             ready!(Pin::new(&mut self.connection).poll_read(context, &mut came))?;
             if came.filled().is_empty() {
-                // What is not whole is not ours to judge.
+                // An incomplete frame is passed unchanged.
                 self.over = true;
                 self.ready = self.held.len();
             } else {
@@ -268,7 +268,7 @@ mod tests {
         bytes
     }
 
-    /// What a server reads, whatever parts the bytes come in.
+    /// Checks the bytes that a server reads, for all ways of splitting them.
     #[track_caller]
     fn check(frames: &[Vec<u8>], expect: &[Vec<u8>]) {
         let preface = [b'P'; PREFACE].to_vec();
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// A connection that gives one part at each read.
+    /// A connection that delivers one part per read.
     struct Parts(Vec<Vec<u8>>);
 
     impl AsyncRead for Parts {

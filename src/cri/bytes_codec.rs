@@ -1,10 +1,9 @@
-//! A gRPC codec that passes messages as bytes.
+//! A gRPC codec for messages as bytes.
 
 use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Passes each message unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BytesCodec;
 

@@ -70,13 +70,13 @@ impl Client {
         &self.version
     }
 
-    /// The deadline of calls that have none of their own.
+    /// The default deadline of calls.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// The OCI runtime of a handler, empty for the default one, and the cgroup driver, as far as
-    /// verbose `Status` and `RuntimeConfig` report them.
+    /// The OCI runtime of a handler, empty for the default one, and the cgroup driver, if verbose
+    /// `Status` and `RuntimeConfig` report them.
     pub async fn beneath(&self, handler: &str) -> Beneath {
         let status = v1::StatusRequest { verbose: true };
         let status = self.ask("Status", &status).await;
@@ -93,8 +93,8 @@ impl Client {
         beneath
     }
 
-    /// The pid of a container's process as verbose `ContainerStatus` reports it, 0 if it does not;
-    /// none of a container that does not run.
+    /// The pid of a container's process according to verbose `ContainerStatus`, 0 if not reported;
+    /// `None` for a container that is not running.
     pub async fn pid_if_running(&self, container: &ContainerId) -> Result<Option<u32>, CallFault> {
         let message = v1::ContainerStatusRequest {
             container_id: container.to_string(),
@@ -109,7 +109,7 @@ impl Client {
         Ok(status.map(|_| oci::pid(&reply.info)))
     }
 
-    /// Makes a call that the runtime need not implement; none if it fails.
+    /// Makes a call that is optional for runtimes; `None` if it fails.
     async fn ask<T: Message + Default>(&self, method: &str, message: &impl Message) -> Option<T> {
         let within = self.deadline.min(limits::CONNECT_DEADLINE);
         self.send(method, message, within).await.ok()
@@ -129,13 +129,12 @@ impl Client {
         T::decode(reply).map_err(|fault| Status::data_loss(fault.to_string()))
     }
 
-    /// The connection on which the runtime is called.
     pub(super) fn connection(&self) -> Channel {
         self.runtime.clone()
     }
 
     /// Makes a call and waits for its reply. Fails with the gRPC status that the runtime returned,
-    /// or `DEADLINE_EXCEEDED`. A stop's grace period and a command's time-out are added to the
+    /// or `DEADLINE_EXCEEDED`. A stop's grace period and a command's timeout are added to the
     /// deadline.
     pub async fn call(&self, request: &Request) -> Result<Reply, CallFault> {
         self.exchange(request, encode(request), None).await.result
@@ -151,11 +150,11 @@ impl Client {
         self.exchange(request, message, Some(deadline)).await.result
     }
 
-    /// Sends a request's message and waits for the answer, with the client's deadline unless the
+    /// Sends a request's message and waits for the reply, with the client's deadline unless the
     /// call has its own.
     ///
-    /// The deadline is sent to the runtime, as a kubelet does, except where the runtime would take
-    /// the client's deadline for the grace period of containers.
+    /// The deadline is sent to the runtime, as a kubelet does, unless the runtime would use the
+    /// client's deadline as the grace period of containers.
     pub async fn exchange(
         &self,
         request: &Request,
@@ -217,7 +216,6 @@ pub fn encode(request: &Request) -> Bytes {
     messages::encode_request(request).into()
 }
 
-/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub result: Result<Reply, CallFault>,
@@ -319,7 +317,7 @@ async fn ready(connection: &Channel) -> Result<Grpc<Channel>, Status> {
     Ok(client)
 }
 
-/// Whether a runtime may take the deadline of this call for the grace period of the containers that
+/// Whether a runtime may use the deadline of this call as the grace period of the containers that
 /// it ends. CRI-O does, less a second or two (`stopTimeoutFromContext` in `server/utils.go`), and
 /// has 10 s without a deadline: with a deadline of 30 s, the removal of a container that ignores
 /// SIGTERM would take nearly all of them.
@@ -330,7 +328,6 @@ fn deadline_is_grace(request: &Request) -> bool {
     )
 }
 
-/// Whether the container would have no log path.
 fn lacks_log(request: &Request) -> bool {
     let Request::CreateContainer(spec) = request else {
         return false;
@@ -338,12 +335,12 @@ fn lacks_log(request: &Request) -> bool {
     spec.log_path.is_empty() || spec.sandbox_spec.log_directory.is_empty()
 }
 
-/// The deadline of the first call, where that of all others is this.
+/// The deadline of the first call, given that of all others.
 fn first_within(deadline: Duration) -> Duration {
     deadline.min(limits::CONNECT_DEADLINE.max(deadline / limits::FIRST_PART))
 }
 
-/// A request with a deadline, if the runtime is to know one.
+/// A request with a deadline, if it is to be sent.
 fn timed(message: Bytes, within: Option<Duration>) -> tonic::Request<Bytes> {
     let mut request = tonic::Request::new(message);
     if let Some(within) = within {

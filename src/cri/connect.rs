@@ -1,4 +1,4 @@
-//! Connecting to an endpoint, and why that fails.
+//! Connects to an endpoint, and explains failures.
 
 use std::time::Duration;
 
@@ -9,22 +9,21 @@ use super::faults::deepest;
 use crate::history::{CallFault, StatusCode};
 use crate::limits;
 
-/// Why a connection to an endpoint failed.
+/// The reason why a connection to an endpoint failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Its file is not a socket that we may use.
+    /// Its file is not a socket, or access is denied.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    #[error("nobody listens on {endpoint}: {detail}; is the runtime running?")]
+    #[error("no server listens on {endpoint}: {detail}; is the runtime running?")]
     Refused { endpoint: Endpoint, detail: String },
-    /// The server accepts connections and does not answer.
+    /// The server accepts connections and does not reply.
     #[error(
         "{endpoint} takes connections but did not answer `Version` within {deadline:?}; \
          is the runtime stuck, or is this another program's socket?"
     )]
     Silent {
         endpoint: Endpoint,
-        /// How long we waited.
         deadline: Duration,
     },
     /// A gRPC server that does not serve the CRI.
@@ -36,7 +35,7 @@ pub enum ConnectError {
         endpoint: Endpoint,
         fault: CallFault,
     },
-    /// The runtime answered with an error, or something that is not gRPC did.
+    /// The runtime replied with an error, or the server does not speak gRPC.
     #[error(
         "{endpoint} did not answer `Version` as a CRI runtime does: {fault}; \
          has the runtime just been started, or is this another program's socket?"
@@ -47,7 +46,7 @@ pub enum ConnectError {
     },
 }
 
-/// Opens a connection of its own to an endpoint.
+/// Opens a separate connection to an endpoint.
 pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError> {
     endpoint.check()?;
     let refused = |fault: tonic::transport::Error| refused(endpoint, &fault);
@@ -66,7 +65,7 @@ pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError
     connected.map_err(refused)
 }
 
-/// Nobody listens, or the server closes the connection.
+/// No process listens, or the server closes the connection.
 pub(super) fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> ConnectError {
     let endpoint = endpoint.clone();
     let cause = deepest(fault);
@@ -83,7 +82,7 @@ pub(super) fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> C
     ConnectError::Failed { endpoint, fault }
 }
 
-/// What the failure of the first call means.
+/// Explains the failure of the first call.
 pub(super) fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
     let endpoint = endpoint.clone();
     match fault.code {

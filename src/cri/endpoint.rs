@@ -30,7 +30,7 @@ pub struct InProcess {
     dial: UnboundedSender<DuplexStream>,
 }
 
-/// Why a text is no endpoint.
+/// The reason why a text is no endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     #[error("the endpoint is empty; write it as unix:///run/containerd/containerd.sock")]
@@ -46,7 +46,7 @@ pub enum EndpointError {
     TooLong(String),
 }
 
-/// Why the file of an endpoint cannot be connected to.
+/// The reason why the file of an endpoint cannot be connected to.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     #[error("there is no socket {0}; is the runtime running, and is this its endpoint?")]
@@ -60,7 +60,7 @@ pub enum SocketError {
 }
 
 impl Endpoint {
-    /// The path of its socket; none for a server in this process.
+    /// The path of its socket; `None` for a server in this process.
     pub fn socket(&self) -> Option<&Path> {
         match self {
             Self::Socket(path) => Some(path),
@@ -106,9 +106,8 @@ impl InProcess {
         Self { name, dial }
     }
 
-    /// Opens a connection.
     pub(super) fn dial(&self) -> io::Result<DuplexStream> {
-        /// As much as a socket holds by default, about.
+        /// Roughly the default buffer size of a socket.
         const BUFFER_BYTES: usize = 128 << 10;
         let (ours, theirs) = duplex(BUFFER_BYTES);
         let refused = |_| io::ErrorKind::ConnectionRefused;
@@ -125,7 +124,7 @@ impl PartialEq for InProcess {
 
 impl Eq for InProcess {}
 
-/// Makes connections, as gRPC's transport wants it.
+/// Makes connections for gRPC's transport.
 impl Service<Uri> for InProcess {
     type Response = TokioIo<DuplexStream>;
     type Error = io::Error;

@@ -22,10 +22,10 @@ pub(super) fn fault(status: &Status, deadline: Duration) -> CallFault {
     }
 }
 
-/// The runtime's status code, or `UNAVAILABLE` if it did not answer, for which tonic has many
-/// codes: `UNKNOWN`, `INTERNAL` and `CANCELLED` among them.
+/// The runtime's status code, or `UNAVAILABLE` if it did not reply, for which tonic has many codes:
+/// `UNKNOWN`, `INTERNAL` and `CANCELLED` among them.
 fn code(status: &Status) -> StatusCode {
-    // Only what has not come from the runtime has a source.
+    // Only a local error has a source.
     match std::error::Error::source(status) {
         None => StatusCode(status.code() as i32),
         Some(_) => StatusCode::UNAVAILABLE,
@@ -60,8 +60,8 @@ pub(super) fn reply_fault(fault: &ReplyError, deadline: Duration) -> CallFault {
     }
 }
 
-/// Whether it says that a message cannot be decoded, or is larger than we accept: tonic says so
-/// itself, and what a runtime says comes with headers.
+/// Whether it says that a message cannot be decoded, or exceeds our limit: tonic creates such a
+/// status itself, and one from a runtime has headers.
 fn is_unreadable(status: &Status) -> bool {
     let says_so = matches!(
         status.code(),
@@ -71,7 +71,7 @@ fn is_unreadable(status: &Status) -> bool {
     says_so && is_own && status.metadata().is_empty()
 }
 
-/// The cause at the bottom: `No such file or directory` rather than `transport error`.
+/// The innermost cause: `No such file or directory` rather than `transport error`.
 pub(super) fn innermost(fault: &Cause) -> String {
     deepest(fault).to_string()
 }

@@ -24,21 +24,20 @@ pub struct Listener {
     _file: Option<SocketFile>,
 }
 
-/// Connections as they come.
 #[derive(Debug)]
 pub(super) enum Incoming {
     Socket(UnixListenerStream),
     InProcess(Connections),
 }
 
-/// Why a listener cannot be created.
+/// The reason why a listener cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    #[error("somebody already listens on {0}; choose another path, or stop that server first")]
+    #[error("a server already listens on {0}; choose another path, or stop that server first")]
     InUse(PathBuf),
     #[error("{0} exists and is no socket; choose another path, or remove it yourself")]
     Exists(PathBuf),
-    /// An endpoint within this process has a listener from its beginning.
+    /// An endpoint within this process, which always has a listener.
     #[error("{0} is no socket; name a path, such as unix:///tmp/cri.sock")]
     NoSocket(Endpoint),
     #[error("listen on {0}: {1}")]
@@ -90,7 +89,6 @@ impl Listener {
         })
     }
 
-    /// The connections.
     pub(super) fn incoming(&mut self) -> Incoming {
         self.incoming.take().expect("a listener is served once")
     }
@@ -104,7 +102,7 @@ fn private_folder_in(folder: &Path) -> io::Result<TempDir> {
         .tempdir_in(folder)
 }
 
-/// Removes the socket of a server that is gone.
+/// Removes the socket of a dead server.
 async fn make_room(path: &Path) -> Result<(), ListenError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -123,7 +121,7 @@ async fn make_room(path: &Path) -> Result<(), ListenError> {
     }
 }
 
-/// A socket's file, removed with its listener unless another one has taken its place.
+/// A socket's file, removed with its listener unless it has been replaced.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,

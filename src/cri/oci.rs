@@ -1,5 +1,5 @@
-//! The OCI runtime and the cgroup driver of a CRI runtime, as far as verbose `Status` reports them,
-//! and the pid of a container.
+//! The OCI runtime and the cgroup driver of a CRI runtime, if verbose `Status` reports them, and
+//! the pid of a container.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,21 +9,19 @@ use serde::Deserialize;
 
 use crate::history::{CgroupDriver, OciRuntime};
 
-/// Longer JSON is not looked at: the configuration of a node or a container has some kilobytes.
+/// The maximum length of JSON that is parsed: the configuration of a node or a container has some
+/// kilobytes.
 const LONGEST_CONFIG: usize = 1 << 20;
 
-/// The OCI runtime and the cgroup driver of a CRI runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beneath {
-    /// Its OCI runtime; absent if not reported.
     pub oci: Option<OciRuntime>,
-    /// Its cgroup driver; absent if not reported.
     pub cgroup_driver: Option<CgroupDriver>,
 }
 
-/// The configuration of a runtime, or the part that says this: `config` in the answer's `info`,
-/// JSON. containerd 1.7: `pkg/cri/server/status.go`; 2.x: `internal/cri/server/status.go`. CRI-O:
-/// `createRuntimeInfo` in `server/runtime_status.go`.
+/// The relevant configuration of a runtime: `config` in the reply's `info`, JSON. containerd 1.7:
+/// `pkg/cri/server/status.go`; 2.x: `internal/cri/server/status.go`. CRI-O: `createRuntimeInfo` in
+/// `server/runtime_status.go`.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Config {
@@ -69,7 +67,7 @@ struct CrioHandler {
     runtime_path: String,
 }
 
-/// As `RuntimeConfig` has it.
+/// Converts the driver of `RuntimeConfig`.
 pub(super) fn cgroup_driver(driver: v1::CgroupDriver) -> CgroupDriver {
     match driver {
         v1::CgroupDriver::Systemd => CgroupDriver::Systemd,
@@ -77,7 +75,7 @@ pub(super) fn cgroup_driver(driver: v1::CgroupDriver) -> CgroupDriver {
     }
 }
 
-/// The pid of a container, by the `info` of its verbose status; 0 if that has none. containerd:
+/// The pid of a container, by the `info` of its verbose status; 0 if missing. containerd:
 /// `toCRIContainerInfo` in `internal/cri/server/container_status.go`. CRI-O: `createContainerInfo`
 /// in `server/container_status.go`.
 pub(super) fn pid(info: &HashMap<String, String>) -> u32 {
@@ -91,8 +89,8 @@ pub(super) fn pid(info: &HashMap<String, String>) -> u32 {
 }
 
 impl Beneath {
-    /// By the `info` of a verbose `Status`, for a handler, empty for the default one. The CRI has
-    /// no version of the OCI runtime.
+    /// From the `info` of a verbose `Status`, for a handler, empty for the default one. The CRI
+    /// does not report the version of the OCI runtime.
     pub(super) fn from_info(info: &HashMap<String, String>, handler: &str) -> Self {
         let config = info
             .get("config")
@@ -137,7 +135,8 @@ impl Beneath {
 }
 
 impl Handler {
-    /// containerd 1.7 has no `RuntimeConfig`. What has no options of runc's makes no cgroups so.
+    /// containerd 1.7 has no `RuntimeConfig`. Handlers without runc's options do not set the cgroup
+    /// driver this way.
     fn cgroup_driver(&self) -> Option<CgroupDriver> {
         let options = self.options.as_ref()?;
         Some(if options.systemd_cgroup {

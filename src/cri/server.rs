@@ -26,12 +26,12 @@ use crate::history::messages::RequestError;
 use crate::history::{CallFault, Event, Reply, Request};
 use crate::limits;
 
-/// What a server serves: answers to requests, and events.
+/// The backend of a server: replies to requests, and events.
 pub trait Backend: Send + Sync + 'static {
     /// An event stream. It may end with a fault.
     type Events: Stream<Item = Result<Event, CallFault>> + Send + 'static;
 
-    /// Answers a unary call. The future is dropped if the caller disconnects.
+    /// Replies to a unary call. The future is dropped if the caller disconnects.
     fn call(&self, request: Request) -> impl Future<Output = Result<Reply, CallFault>> + Send;
 
     /// Opens an event stream, which ends at the deadline if there is one. The stream is dropped if
@@ -47,7 +47,7 @@ pub trait Backend: Send + Sync + 'static {
 #[error("serve the CRI: {0}")]
 pub struct ServerError(#[from] tonic::transport::Error);
 
-/// Serves a backend to all who connect, until this is dropped.
+/// Serves a backend to all clients, until this is dropped.
 pub async fn serve<B: Backend>(
     backend: Arc<B>,
     listener: &mut Listener,
@@ -112,7 +112,7 @@ impl<B: Backend, const IMAGES: bool> Service<http::Request<Body>> for Served<B, 
     }
 }
 
-/// The backend's answer to a request message.
+/// The backend's reply to a request message.
 async fn answer<B: Backend>(backend: &B, method: &str, message: &[u8]) -> Result<Reply, Status> {
     let request = messages::decode_request(method, message).map_err(|fault| match fault {
         RequestError::Undecodable(_) => Status::internal(fault.to_string()),
@@ -126,7 +126,6 @@ async fn answer<B: Backend>(backend: &B, method: &str, message: &[u8]) -> Result
     Some(reply).filter(fits).ok_or_else(misfit)
 }
 
-/// The gRPC status of a fault.
 fn status(fault: &CallFault) -> Status {
     Status::new(Code::from(fault.code.0), fault.message.clone())
 }

@@ -1,8 +1,8 @@
 //! One `GetContainerEvents` stream, from its opening to its end.
 //!
 //! The call resolves only when the response headers arrive, and runtimes send those with the first
-//! event. So a separate task makes the call and records what it sees, and the stream counts as live
-//! only once an event has arrived that was caused after the subscription was opened.
+//! event. So a separate task makes the call and records the results, and the stream counts as live
+//! only after the arrival of an event that was caused after the subscription was opened.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId
 use crate::host::SubscriberProcess;
 use crate::recorder::Recorder;
 
-/// An open stream. Dropped, it is cancelled.
+/// An open stream, cancelled when dropped.
 #[derive(Debug)]
 pub struct Subscription {
     id: SubscriptionId,
@@ -44,8 +44,8 @@ pub enum Over<'a> {
 }
 
 impl Subscription {
-    /// Asks for the event stream on a connection of its own, and begins to record what comes. Fails
-    /// if the runtime cannot be reached. That it refuses the stream shows as the stream's end.
+    /// Requests the event stream on a separate connection, and starts recording its events. Fails
+    /// if the runtime cannot be reached. If the runtime refuses the stream, the stream ends.
     pub async fn open(endpoint: &Endpoint, recorder: &Recorder) -> Result<Self, ConnectError> {
         let connection = Connection {
             channel: channel(endpoint).await?,
@@ -55,7 +55,7 @@ impl Subscription {
         Ok(Self::begin(connection, recorder, None))
     }
 
-    /// Asks for the event stream as an additional subscriber.
+    /// Requests the event stream as an additional subscriber.
     pub async fn observe(
         over: Over<'_>,
         recorder: &Recorder,
@@ -104,7 +104,6 @@ impl Subscription {
         }
     }
 
-    /// Its number in the history.
     pub fn id(&self) -> SubscriptionId {
         self.id
     }
@@ -114,8 +113,8 @@ impl Subscription {
         !self.reading.is_finished()
     }
 
-    /// Stops reading, or resumes it: with its process, if it has one of its own. At most one more
-    /// event is read before the pause.
+    /// Stops or resumes reading: by stopping its process, if it has its own. At most one more event
+    /// is read before the pause.
     pub fn set_reading(&self, reads: bool) {
         if let Some(process) = &self.process {
             process.set_running(reads);
@@ -123,12 +122,11 @@ impl Subscription {
         self.reads.send_replace(reads);
     }
 
-    /// Whether it is reading.
     pub fn is_reading(&self) -> bool {
         *self.reads.borrow()
     }
 
-    /// Cancels the stream; after this returns, nothing more of it is recorded.
+    /// Cancels the stream; no entries are recorded for it after this returns.
     pub async fn cancel(mut self) {
         self.reading.abort();
         let ended = (&mut self.reading).await;
@@ -141,8 +139,8 @@ impl Subscription {
         }
     }
 
-    /// Disconnects as a killed process does, and kills its own if it has one: the connection is
-    /// closed without cancelling the stream first.
+    /// Disconnects as a killed process does, and kills its own process if it has one: the
+    /// connection is closed without cancelling the stream first.
     pub async fn hang_up(self) {
         self.abort.cancel();
         if let Some(process) = &self.process {
@@ -165,11 +163,10 @@ impl Drop for Subscription {
     }
 }
 
-/// An open connection.
 struct Connection {
     channel: Channel,
     abort: AbortToken,
-    /// The process that holds it, unless it is this one.
+    /// The process that holds it, if not this one.
     process: Option<SubscriberProcess>,
 }
 
@@ -197,7 +194,7 @@ struct LaterRequest {
     numbers: Vec<u64>,
 }
 
-/// Records what comes on a stream.
+/// Records the events of a stream.
 struct Reader {
     subscription: SubscriptionId,
     recorder: Recorder,
@@ -279,8 +276,7 @@ pub struct Events {
     stream: Option<Streaming<Bytes>>,
 }
 
-/// Connects to a runtime for its events, on a connection of its own, with the deadline if there is
-/// one.
+/// Connects to a runtime for its events, on a separate connection, with an optional deadline.
 pub async fn events(
     endpoint: &Endpoint,
     deadline: Option<Duration>,
@@ -297,7 +293,7 @@ pub async fn events(
 }
 
 impl Events {
-    /// The next event; none when the runtime has ended the stream with OK.
+    /// The next event; `None` when the runtime has ended the stream with OK.
     pub async fn next(&mut self) -> Result<Option<Event>, CallFault> {
         let fault = |status| faults::fault(&status, Duration::ZERO);
         if let Some(connection) = self.connection.take() {

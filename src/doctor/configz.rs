@@ -1,4 +1,4 @@
-//! What a kubelet serves: its effective configuration, at `/configz`.
+//! A kubelet's effective configuration, from its endpoint `/configz`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,9 +10,10 @@ use serde::Deserialize;
 
 use crate::host::FileTree;
 
-/// The longest answer: a kubelet's configuration has some kilobytes, its metrics some hundred.
+/// The maximum size of a reply: a kubelet's configuration has some kilobytes, its metrics some
+/// hundred.
 const LONGEST: usize = 16 << 20;
-/// How long the answer may take.
+/// The timeout of a reply.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// The part of the configuration that matters for events.
@@ -32,7 +33,7 @@ pub(super) async fn read(origin: &str) -> Result<KubeletConfig, String> {
     parse(&text(origin).await?)
 }
 
-/// Reads what a kubelet serves from a URL or a file.
+/// Reads a kubelet's reply from a URL or a file.
 pub(super) async fn text(origin: &str) -> Result<String, String> {
     if origin.starts_with("https:") {
         return Err(

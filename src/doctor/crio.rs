@@ -17,26 +17,25 @@ const DEFAULT_DIRECTORY: &str = "/etc/crio/crio.conf.d";
 const DEFAULT_SOCKET: &str = "/var/run/crio/crio.sock";
 const KEY: &str = "enable_pod_events";
 
-/// Overrides the files, and is overridden by the flag.
+/// Overrides the files; the flag overrides it.
 const VARIABLE: &str = "ENABLE_POD_EVENTS";
 const FLAG: &str = "--enable-pod-events";
 
-/// What the configuration says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CrioConfig {
-    /// The process that has this configuration; none if it was not found.
+    /// The process with this configuration; `None` if not found.
     pid: Option<u32>,
     /// The files that were read, in order.
     files: Vec<PathBuf>,
-    /// A file to write, where no file has the setting.
+    /// The file to create if no file contains the setting.
     new_file: PathBuf,
-    /// The setting of `enable_pod_events` that counts, and where it is.
+    /// The effective setting of `enable_pod_events`, and its origin.
     events: Option<(bool, Origin)>,
     listen: Option<String>,
     invalid: Vec<Invalid>,
 }
 
-/// Where a setting is.
+/// The origin of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
     File(PathBuf),
@@ -53,8 +52,8 @@ struct Invalid {
     reason: String,
 }
 
-/// The configuration of the CRI-O at this socket: by the flags and the environment of its process,
-/// or else in the usual files.
+/// The configuration of the CRI-O at this socket, from the flags and the environment of its
+/// process, or else from the usual files.
 pub(super) fn read(root: &FileTree, socket: Option<&Path>) -> CrioConfig {
     let here = FileTree::default();
     let own = daemons(root, &["crio"]).into_iter().find_map(|daemon| {
@@ -160,7 +159,7 @@ impl CrioConfig {
         }
     }
 
-    /// The findings, given what the runtime does.
+    /// The findings, given the runtime's behaviour.
     pub(super) fn findings(&self, runtime: &RuntimeFacts) -> Vec<Finding> {
         let mut found: Vec<_> = self.invalid.iter().map(Invalid::finding).collect();
         let set = self.events.as_ref();
@@ -214,7 +213,7 @@ impl CrioConfig {
         }
     }
 
-    /// How to switch events on, where they are off.
+    /// How to enable events, if they are disabled.
     fn switch_on(&self) -> String {
         match &self.events {
             Some((_, Origin::Flag(flag))) => format!("Start CRI-O with {FLAG} in place of {flag}."),
@@ -243,7 +242,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value of a flag or a variable, as Go reads it; an empty one is that of a variable.
+/// A value of a flag or a variable, parsed as in Go; only a variable can be empty.
 fn parse_bool(value: &str) -> Option<bool> {
     match value {
         "1" | "t" | "T" | "true" | "True" | "TRUE" => Some(true),

@@ -32,45 +32,38 @@ pub struct DoctorOptions {
     /// from a file: they prove whether it uses events now
     #[arg(long, value_name = "URL|FILE")]
     pub metrics: Option<String>,
-    /// The node's root directory, where this runs in a container that has mounted it
+    /// The node's root directory, if this runs in a container that has mounted it
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
 }
 
-/// In place of an endpoint where there is none.
+/// The displayed endpoint if there is none.
 const NO_ENDPOINT: &str = "none";
 
-/// Why a node cannot be examined.
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
     #[error("start: {0}")]
     System(#[from] io::Error),
-    /// The root directory cannot be opened.
     #[error("--root: {path}: {source}")]
-    Root {
-        /// Its path.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    Root { path: PathBuf, source: io::Error },
 }
 
-/// All that is known of a node.
+/// All facts about a node.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) endpoint: String,
     pub(super) root: FileTree,
     pub(super) host: Option<history::Host>,
-    /// Or why the runtime cannot be reached.
+    /// The error if the runtime cannot be reached.
     pub(super) runtime: Result<RuntimeFacts, String>,
     pub(super) crio: CrioConfig,
     pub(super) kubelets: Kubelets,
-    /// What earlier runs left; or why that is unknown.
+    /// Leftovers of earlier runs; `None` if unknown.
     pub(super) leftovers: Option<Vec<String>>,
 }
 
-/// Examines a node, without changing anything; given the endpoints of its runtime, or why there are
-/// none. Fails if it cannot begin. What cannot be determined of the node is a finding.
+/// Examines a node, without changing anything, given the endpoints of its runtime or the reason for
+/// their absence. Fails if it cannot begin. Each fact that cannot be determined is a finding.
 pub fn examine(
     endpoints: Result<&Endpoints, &str>,
     options: &DoctorOptions,

@@ -1,4 +1,4 @@
-//! What `doctor` found, as text and as JSON.
+//! The findings of `doctor`, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::run::Exit;
 /// The version of the JSON format.
 pub(super) const FORMAT: u32 = 1;
 
-/// What `doctor --json` prints. Within a format, fields are only ever added.
+/// The output of `doctor --json`. Within a format, fields are only ever added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "doctor", rename = "doctor")]
 pub struct Diagnosis {
@@ -35,7 +35,7 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
 }
 
-/// What the runtime calls itself.
+/// The runtime's name for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeName {
     /// Such as `containerd`.
@@ -58,7 +58,7 @@ pub enum Readiness {
     CannotTell,
 }
 
-/// What a finding means for the verdict. The order is that of the output.
+/// The effect of a finding on the verdict. The order is that of the output.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -86,7 +86,7 @@ pub enum Area {
     Kubelet,
     /// The kernel and the operating system.
     Host,
-    /// What runs of this suite have left behind.
+    /// Leftovers of earlier runs of this suite.
     Leftovers,
 }
 
@@ -98,22 +98,21 @@ pub struct Finding {
     pub id: String,
     /// The part of the node.
     pub area: Area,
-    /// What it means for the verdict.
+    /// Its effect on the verdict.
     pub status: Status,
-    /// What is the case.
+    /// The finding as a sentence.
     pub finding: String,
-    /// What was read where.
+    /// The evidence, and where it was read.
     pub read: String,
     /// Why it matters; null where all is well.
     pub why: Option<String>,
-    /// What to do; null where nothing has to be done.
+    /// How to fix it; null if nothing has to be done.
     pub fix: Option<String>,
-    /// Where this is known from; null for what is read on the node alone.
+    /// The reference; null for facts read on the node alone.
     pub source: Option<String>,
 }
 
 impl Finding {
-    /// A finding, with what was read where.
     pub(super) fn new(
         (area, status): (Area, Status),
         id: &str,
@@ -218,7 +217,7 @@ impl Diagnosis {
             ];
             for (name, part) in parts {
                 let Some(part) = part else { continue };
-                // What to do may have several lines, and has no text of others.
+                // The fix may have several lines, and contains no foreign text.
                 let mut lines = part.split(|letter| letter == '\n' && name == "fix");
                 let first = printable(lines.next().unwrap_or_default());
                 let _ = writeln!(text, "         {:7} {first}", format!("{name}:"));

@@ -1,4 +1,4 @@
-//! What is known of versions of runtimes, from `known-versions.yaml`.
+//! Known facts about versions of runtimes, from `known-versions.yaml`.
 
 use serde::Deserialize;
 
@@ -9,14 +9,14 @@ use crate::verdicts::Versions;
 
 const FILE: &str = include_str!("known-versions.yaml");
 
-/// What is known of some versions of a runtime.
+/// Known facts about some versions of a runtime.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct KnownVersion {
     id: String,
     runtime: String,
     versions: Versions,
-    /// The cgroup driver that it takes; absent if it does not matter.
+    /// The cgroup driver it uses; absent if irrelevant.
     #[serde(default)]
     cgroup_driver: Option<String>,
     effect: Effect,

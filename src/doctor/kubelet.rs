@@ -1,4 +1,4 @@
-//! The kubelet: which one uses the runtime, its version, its feature gate, and its log.
+//! The kubelet: the one that uses the runtime, its version, its feature gate, and its log.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,16 +13,15 @@ use crate::host::{FileTree, KubeletProcess, KubeletSettings, kubelets, socket_cl
 use crate::outcome::Profile;
 
 const GATE: &str = "EventedPLEG";
-/// The gate that switches on all gates of alpha state, unless they are set themselves.
+/// The gate that enables all alpha gates, unless they are set individually.
 const ALL_ALPHA: &str = "AllAlpha";
 /// The first version with the gate.
 const FIRST: (u64, u64) = (1, 26);
-/// The first version that takes STOPPED as a hint, and else relists:
+/// The first version that treats STOPPED as a hint, and otherwise relists:
 /// <https://github.com/kubernetes/kubernetes/pull/139262>.
 const FIRST_WITH_HINTS: (u64, u64) = (1, 37);
 const KEP: &str = "https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/3386-kubelet-evented-pleg";
 
-/// How to switch the gate on.
 const SWITCH_ON: &str = "Put this into the kubelet's configuration file, often \
      /var/lib/kubelet/config.yaml, and restart the kubelet:\n\
      featureGates:\n\
@@ -30,16 +29,16 @@ const SWITCH_ON: &str = "Put this into the kubelet's configuration file, often \
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kubelets {
-    /// The one that uses the runtime.
+    /// The kubelet that uses the runtime.
     own: Option<Kubelet>,
     others: usize,
-    /// The effective configuration, where it was asked for.
+    /// The effective configuration, if requested.
     configz: Option<(String, Result<KubeletConfig, String>)>,
-    /// The metrics, where they were asked for.
+    /// The metrics, if requested.
     metrics: Option<(String, Result<KubeletMetrics, String>)>,
 }
 
-/// What is known of the kubelet that uses the runtime.
+/// Facts about the kubelet that uses the runtime.
 #[derive(Clone, Debug)]
 struct Kubelet {
     process: KubeletProcess,
@@ -49,7 +48,7 @@ struct Kubelet {
     log: Log,
 }
 
-/// Whether the gate is on, and where that is set.
+/// The state of the gate, and where it is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Gate {
     is_on: bool,
@@ -57,13 +56,12 @@ struct Gate {
 }
 
 impl Kubelets {
-    /// Reads what is known of the kubelet that uses the runtime at this socket.
     pub(super) fn read(root: &FileTree, socket: Option<&Path>) -> Self {
         let clients = socket.and_then(socket_clients);
         Self::read_among(root, socket, clients.as_ref())
     }
 
-    /// The same, with these sockets that are connected to the runtime's.
+    /// As `read`, given the peers connected to the runtime's socket.
     pub(super) fn read_among(
         root: &FileTree,
         socket: Option<&Path>,
@@ -85,12 +83,10 @@ impl Kubelets {
         }
     }
 
-    /// Reads the effective configuration from a URL or a file.
     pub(super) async fn read_configz(&mut self, origin: &str) {
         self.configz = Some((origin.to_owned(), configz::read(origin).await));
     }
 
-    /// Reads the metrics from a URL or a file.
     pub(super) async fn read_metrics(&mut self, origin: &str) {
         let text = configz::text(origin).await;
         let metrics = text.map(|text| KubeletMetrics::parse(&text));
@@ -111,7 +107,7 @@ impl Kubelets {
         })
     }
 
-    /// The findings, given what the runtime does; none if it cannot be reached.
+    /// The findings, given the runtime's behaviour; `None` if it cannot be reached.
     pub(super) fn findings(&self, runtime: Option<&RuntimeFacts>) -> Vec<Finding> {
         let mut found = Vec::new();
         match &self.own {
@@ -143,8 +139,8 @@ impl Kubelets {
         found
     }
 
-    /// Whether the kubelet uses events now, by its metrics or else by its log. Where neither proves
-    /// it, that is unknown if the gate is on.
+    /// Whether the kubelet uses events now, by its metrics or else by its log. If neither proves
+    /// it, that is unknown when the gate is on.
     fn use_of_events(&self, gate: Option<&Gate>) -> Vec<Finding> {
         const METRICS: &str =
             "kubectl get --raw /api/v1/nodes/NODE/proxy/metrics > FILE, then --metrics FILE";
@@ -183,8 +179,8 @@ impl Kubelets {
         found
     }
 
-    /// The gate, by the effective configuration where that is known, else by files and flags; none
-    /// if neither says.
+    /// The gate, by the effective configuration if known, else by files and flags; `None` if
+    /// neither sets it.
     fn gate(&self) -> Option<Gate> {
         if let Some((origin, Ok(config))) = &self.configz {
             let of = |gate: &str| config.feature_gates.get(gate).copied();
@@ -290,7 +286,7 @@ impl Kubelet {
             let version = self.version.as_deref().unwrap_or_else(|fault| fault);
             let finding = format!("the kubelet's version is unknown: {version}");
             return Finding::new(UNKNOWN, "kubelet-version-unknown", finding, read)
-                .why("It decides what the kubelet does with an event.")
+                .why("It determines how the kubelet handles an event.")
                 .fix("Run this as root; for k3s and the like, see its own documentation.");
         };
         let version = self.version.as_deref().unwrap_or_default();
@@ -302,7 +298,7 @@ impl Kubelet {
                 .source(KEP);
         }
         let contract = if parsed < FIRST_WITH_HINTS {
-            "believes what an event carries (1.26 to 1.36)"
+            "trusts the content of events (1.26 to 1.36)"
         } else {
             "takes STOPPED as a hint to relist the pod (1.37 and later)"
         };
@@ -328,7 +324,7 @@ impl Kubelet {
         findings.collect()
     }
 
-    /// Gates that no kubelet has, and that look like the one that is meant.
+    /// Gates that are unknown to every kubelet, and resemble the right one.
     fn misspelt_gates(&self) -> Vec<Finding> {
         let gates = self.settings.feature_gates.iter();
         let alike = |name: &str| {
@@ -362,8 +358,8 @@ impl Kubelet {
         )
     }
 
-    /// The gate, by files and flags; none if it is not set in those that can be used, and there are
-    /// others.
+    /// The gate, by files and flags; `None` if those that can be read do not set it, and others
+    /// exist.
     fn gate(&self) -> Option<Gate> {
         let gates = &self.settings.feature_gates;
         match gates.get(GATE).or_else(|| gates.get(ALL_ALPHA)) {

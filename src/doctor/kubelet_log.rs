@@ -1,8 +1,8 @@
-//! What the log of the running kubelet says of Evented PLEG.
+//! The running kubelet's log lines about Evented PLEG.
 //!
 //! The lines differ by version. Up to 1.36 the kubelet logs at verbosity 4 each status that it
-//! makes of an event, and that it falls back to relists; 1.37 logs at verbosity 4 each relist for
-//! an event, and always that it has given up. Only lines of the running process count.
+//! derives from an event, and each fallback to relists; 1.37 logs at verbosity 4 each relist for an
+//! event, and always the end of its attempts. Only lines of the running process count.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::finding::{Area, Finding, Status};
 use super::kubelet_metrics::gave_up;
 use crate::host::{Daemon, FileTree};
 
-/// How long `journalctl` may take: it searches the journal of the whole boot.
+/// The timeout of `journalctl`: it searches the journal of the whole boot.
 const BOUND: Duration = Duration::from_secs(20);
-/// How much of the end of a log file is read.
+/// The number of bytes read from the end of a log file.
 const END_BYTES: u64 = 16 << 20;
-/// Log files of kubelets that log neither to the journal nor by their standard error.
+/// Log files of kubelets that log neither to the journal nor to standard error.
 const FILES: [&str; 2] = ["/var/log/kubelet.log", "/var/log/kubelet/kubelet.log"];
 
 /// At verbosity 4: up to 1.36, and from 1.37.
@@ -32,7 +32,7 @@ const GAVE_UP: [&str; 2] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Log {
     origin: String,
-    /// None if nothing of the running process was found.
+    /// `None` without a line of the running process.
     said: Result<Option<Said>, String>,
 }
 
@@ -43,8 +43,8 @@ enum Said {
     GaveUp,
 }
 
-/// Reads the log of this process: the file that its standard error goes to, a file of the usual
-/// name, or the journal; the first that has a line of the process.
+/// Reads the log of this process: the file of its standard error, a file of the usual name, or the
+/// journal; the first that has a line of the process.
 pub(super) fn read(root: &FileTree, kubelet: &Daemon) -> Log {
     let stderr = root.read_link(format!("/proc/{}/fd/2", kubelet.pid));
     let stderr = stderr
@@ -66,7 +66,7 @@ pub(super) fn read(root: &FileTree, kubelet: &Daemon) -> Log {
     Log { origin, said }
 }
 
-/// The pid of a process as it writes it itself, in its own pid namespace.
+/// The pid that a process logs, in its own pid namespace.
 fn pid_in_log(root: &FileTree, pid: u32) -> String {
     let status = root.read(format!("/proc/{pid}/status")).unwrap_or_default();
     let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
@@ -74,7 +74,7 @@ fn pid_in_log(root: &FileTree, pid: u32) -> String {
     inner.map_or_else(|| pid.to_string(), str::to_owned)
 }
 
-/// What the journal has of this process. The last line of each kind is enough, and the output is
+/// The journal's lines of this process. The last line of each kind is enough, and the output is
 /// bounded.
 fn in_journal(root: &FileTree, pid: u32) -> Result<Option<Said>, String> {
     let pid = format!("_PID={pid}");
@@ -104,7 +104,7 @@ fn in_journal(root: &FileTree, pid: u32) -> Result<Option<Said>, String> {
     Ok(search(&[])?.then_some(Said::Nothing))
 }
 
-/// What the last line of this process says that says anything; none if no line is the process's.
+/// The last relevant line of this process; `None` if it has no line.
 fn said(text: &str, pid: &str) -> Option<Said> {
     let mut own = text
         .lines()
@@ -121,7 +121,7 @@ fn said(text: &str, pid: &str) -> Option<Said> {
 }
 
 /// Whether a process wrote this line: klog begins it with the severity and the date, the time, and
-/// the pid, also behind what a container runtime or syslog puts before it.
+/// the pid, possibly after a prefix of a container runtime or syslog.
 fn is_of(line: &str, pid: &str) -> bool {
     let is_day = |word: &str| {
         let digits = word.strip_prefix(['I', 'W', 'E', 'F']);
@@ -135,7 +135,7 @@ fn is_of(line: &str, pid: &str) -> bool {
 }
 
 impl Log {
-    /// Whether it proves that the kubelet uses events or does not any more.
+    /// Whether it proves that the kubelet uses events, or has stopped using them.
     pub(super) fn is_telling(&self) -> bool {
         matches!(self.said, Ok(Some(Said::Used | Said::GaveUp)))
     }
@@ -202,7 +202,7 @@ mod tests {
         check(&format!("{used}{fell_back}{other}"), Some(Said::GaveUp));
         check(&format!("{fell_back}{used}"), Some(Said::Used));
         check(&other, Some(Said::Nothing));
-        // Of the kubelet before the last restart, and of nobody.
+        // Of the kubelet before the last restart, and of no process.
         let before = line(700, GAVE_UP[0]);
         check(&format!("{before}{other}"), Some(Said::Nothing));
         check(&before, None);

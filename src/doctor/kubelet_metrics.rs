@@ -1,17 +1,16 @@
-//! What a kubelet's metrics say of Evented PLEG, since it was started:
+//! A kubelet's metrics about Evented PLEG, since its start:
 //! <https://kubernetes.io/docs/reference/instrumentation/metrics/>.
 
 use super::finding::{Area, Finding, Status};
 
-/// A kubelet gives the event stream up for good when it has ended so often with an error.
+/// The number of stream errors after which a kubelet stops retrying for good.
 const ATTEMPTS: f64 = 5.0;
 
-/// The metrics; each is absent where it is not served.
+/// The metrics; `None` for each that is not served.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct KubeletMetrics {
-    /// Whether the gate is on.
     pub(super) gate: Option<bool>,
-    /// How often the stream was opened, and how often it ended with an error.
+    /// The number of opened streams, and of those that ended with an error.
     connections: Option<(f64, f64)>,
 }
 
@@ -41,7 +40,7 @@ impl KubeletMetrics {
         }
     }
 
-    /// What they say of the use of events now; none if they do not say it.
+    /// The finding on the current use of events; `None` if the metrics do not show it.
     pub(super) fn finding(&self, origin: &str) -> Option<Finding> {
         let (opened, failed) = self.connections?;
         let new = |status, id, finding: String| {
@@ -66,11 +65,11 @@ impl KubeletMetrics {
     }
 }
 
-/// Why that matters, and the way out.
+/// Adds the effect and the fix.
 pub(super) fn gave_up(finding: Finding) -> Finding {
     finding
         .why("After some failed attempts a kubelet only relists; it does not try again.")
-        .fix("Mend what else is wrong here, then restart the kubelet.")
+        .fix("Fix the other findings, then restart the kubelet.")
 }
 
 #[cfg(test)]

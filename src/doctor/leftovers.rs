@@ -1,11 +1,11 @@
-//! What runs of this suite have left behind.
+//! Leftovers of earlier runs of this suite.
 
 use super::finding::{Area, Finding, Status};
 
-/// At most so many leftovers are listed one by one.
+/// The maximum number of listed leftovers.
 const LISTED: usize = 20;
 
-/// The finding, by what was found, a line each.
+/// The finding, given one line per leftover.
 pub(super) fn finding(leftovers: &[String]) -> Finding {
     let read = "ListPodSandbox, ListContainers, ListImages, /var/log, cgroups";
     if leftovers.is_empty() {

@@ -4,7 +4,7 @@ use super::finding::{Area, Finding, Status};
 use crate::history;
 use crate::host::FileTree;
 
-/// The findings, by the kernel's facts and the files of the node.
+/// The findings, from the kernel's facts and the files of the node.
 pub(super) fn findings(facts: Option<&history::Host>, root: &FileTree) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(facts) = facts {

@@ -1,4 +1,4 @@
-//! The runtime: what it answers, and whether it sends events.
+//! The runtime: its replies, and whether it sends events.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::escape::printable;
 use crate::history::{CgroupDriver, Labels, Reply, Request, RuntimeVersion, StatusCode};
 use crate::limits;
 
-/// How long the event stream is watched. A runtime with events switched off ends it at once; one
-/// with events leaves it open.
+/// How long the event stream is observed. A runtime with events disabled ends it at once; one with
+/// events enabled leaves it open.
 const STREAM_OPEN: Duration = Duration::from_millis(500);
 
-/// From so many bytes on, an answer is close to what a kubelet accepts.
+/// The size in bytes from which a reply is close to a kubelet's limit.
 const LARGE_LIST: usize = limits::MESSAGE_BYTES / 2;
 
 /// Without this condition of `Status`, a kubelet starts no pods.
@@ -25,34 +25,33 @@ const NETWORK_READY: &str = "NetworkReady";
 pub(super) const WHY_EVENTS_OFF_IS_WRONG: &str = "A kubelet with EventedPLEG cannot distinguish \
      this from a lost connection, and falls back to relists after some retries.";
 
-/// What a runtime reports of itself.
 #[derive(Clone, Debug)]
 pub(super) struct RuntimeFacts {
     pub(super) version: RuntimeVersion,
     pub(super) cgroup_driver: Option<CgroupDriver>,
     pub(super) stream: Stream,
-    /// The conditions of `Status` that do not hold.
+    /// The conditions of `Status` that are false.
     pub(super) unmet: Vec<String>,
-    /// The calls that list, with the bytes of the answer or why there is none.
+    /// The list calls, with the bytes of the reply or the error.
     pub(super) lists: Vec<(String, Result<usize, String>)>,
 }
 
-/// What became of the event stream.
+/// The fate of the event stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// It was open until it was cancelled, or brought an event.
+    /// It was open until cancelled, or delivered an event.
     Open,
     /// The runtime ended it with OK, or with `FAILED_PRECONDITION`.
     Off,
-    /// The runtime does not have the call.
+    /// The runtime does not implement the call.
     Unimplemented,
     Failed(String),
     /// It was not opened because it would have taken events from other subscribers.
     NotOpened,
 }
 
-/// Asks the runtime. Where each event goes to one subscriber only, the stream is not opened: even
-/// a stream that was cancelled takes the next event.
+/// Queries the runtime. If each event goes to one subscriber only, the stream is not opened: even a
+/// cancelled stream takes the next event.
 pub(super) async fn ask(client: &Client, endpoint: &Endpoint) -> RuntimeFacts {
     let version = client.version().clone();
     let cgroup_driver = client.beneath("").await.cgroup_driver;
@@ -110,7 +109,7 @@ async fn watch(endpoint: &Endpoint) -> Stream {
 }
 
 impl Stream {
-    /// What was read to know this.
+    /// The evidence.
     pub(super) fn read(&self) -> &'static str {
         match self {
             Self::NotOpened => "the runtime's version",
@@ -120,7 +119,7 @@ impl Stream {
 }
 
 impl RuntimeFacts {
-    /// Whether the runtime sends events; none if unknown.
+    /// Whether the runtime sends events; `None` if unknown.
     pub(super) fn sends_events(&self) -> Option<bool> {
         match self.stream {
             // containerd, the only one of which it is not opened, cannot switch them off.
@@ -202,7 +201,7 @@ impl RuntimeFacts {
     }
 }
 
-/// A list that a kubelet cannot read, or soon cannot.
+/// The finding on a list that a kubelet cannot read, or soon cannot.
 fn list(call: &str, answer: &Result<usize, String>) -> Option<Finding> {
     const FIX: &str = "Remove containers that have exited, or shorten labels and annotations.";
     let new =
@@ -226,7 +225,7 @@ fn list(call: &str, answer: &Result<usize, String>) -> Option<Finding> {
     }
 }
 
-/// A condition of `Status` that does not hold.
+/// The finding on a condition of `Status` that is false.
 fn unmet(condition: &str) -> Finding {
     let new = |status, id| {
         let finding = format!("the runtime reports that {condition} does not hold");

@@ -43,7 +43,7 @@ struct Node {
     profile: Option<Profile>,
 }
 
-/// What a runtime answers, as in the `runtime.yaml` of a ready node.
+/// A runtime's replies, as in the `runtime.yaml` of a ready node.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Runtime {
@@ -52,7 +52,7 @@ struct Runtime {
     stream: Option<String>,
     cgroup_driver: Option<String>,
     unmet: Option<Vec<String>>,
-    /// Bytes of the answers; null of a call that fails.
+    /// Bytes of the replies; null for a failed call.
     #[serde(default)]
     lists: BTreeMap<String, Option<usize>>,
 }
@@ -71,9 +71,8 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/doctor")
 }
 
-/// Copies a tree into another one, over the files that are there. A program is copied by another
-/// process: one that is open for writing, as in a process that another test starts meanwhile,
-/// cannot be run.
+/// Copies a tree over another one. Programs are copied by another process: a file that is open for
+/// writing, as inherited by a process of another test, cannot be executed.
 fn lay_over(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -118,7 +117,7 @@ impl Node {
     }
 }
 
-/// What is found on a ready node, or on one that differs from it.
+/// The diagnosis of a ready node, or of one that differs from it.
 fn diagnose(ready: &str, node: Option<&Node>) -> Diagnosis {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path();

@@ -1,10 +1,10 @@
 //! Opens directories and the files in them, one component of a path at a time.
 //!
-//! Long, because all that is done with an open directory is one list of short functions.
+//! Long, because all operations on an open directory are one list of short functions.
 //!
-//! One invariant: a path is resolved once. A component that another user exchanges meanwhile is
-//! either not reached any more or refused, since each is opened below the descriptor of the one
-//! before it. A link is followed if it belongs to root or to the user of this process.
+//! One invariant: a path is resolved once. If another user replaces a component meanwhile, it is
+//! either not reached or rejected, since each is opened below the descriptor of its parent. A link
+//! is followed if it belongs to root or to the user of this process.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -26,7 +26,7 @@ const LINKS: usize = 40;
 /// The permission bits of a group, and of all other users, to create and remove entries.
 const GROUP: u32 = 0o020;
 const OTHERS: u32 = 0o002;
-/// Groups with higher numbers are those of people, not of the system.
+/// The highest id of a system group; higher ones belong to users.
 const LAST_SYSTEM_GROUP: u32 = 999;
 /// In a directory with this bit only the owner of an entry can remove it.
 const STICKY: u32 = 0o1000;
@@ -34,7 +34,6 @@ const STICKY: u32 = 0o1000;
 /// Identifies a file: its device and inode.
 pub type FileId = (u64, u64);
 
-/// An open directory.
 #[derive(Debug)]
 pub struct Folder {
     descriptor: OwnedFd,
@@ -45,14 +44,14 @@ pub struct Folder {
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) folder: Folder,
-    /// None if the path ends with a directory, as `..` does.
+    /// `None` if the path ends with a directory, as `..` does.
     pub(super) name: Option<OsString>,
     /// Whether the name is a link to a file that a process has opened, as `/dev/stdout` is.
     pub(super) is_descriptor: bool,
 }
 
 impl Folder {
-    /// Opens a directory. Fails if it cannot be opened, or the path leads over a link of another
+    /// Opens a directory. Fails if it cannot be opened, or the path contains a link of another
     /// user.
     pub fn open(path: &Path) -> io::Result<Self> {
         Place::of(path, true)?.directory()
@@ -65,7 +64,8 @@ impl Folder {
             return Ok(folder);
         }
         let path = path.display();
-        let fault = format!("users other than root can replace what is in {path} or above it");
+        let fault =
+            format!("users other than root can replace files in {path} or a directory above it");
         Err(io::Error::new(io::ErrorKind::PermissionDenied, fault))
     }
 
@@ -116,7 +116,7 @@ impl Folder {
         Ok(mkdirat(&self.descriptor, name, Mode::from_raw_mode(mode))?)
     }
 
-    /// Opens a directory in this one, which is no link.
+    /// Opens a subdirectory, but no link.
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = openat(&self.descriptor, name, flags, Mode::empty())?;
@@ -127,8 +127,8 @@ impl Folder {
         })
     }
 
-    /// Whether no other user can put something else at its path: each directory on it belongs to
-    /// root or to the user of this process, and others cannot exchange its entries.
+    /// Whether no other user can replace an entry on its path: each directory on it belongs to root
+    /// or to the user of this process, and other users cannot rename its entries.
     pub fn is_safe(&self) -> bool {
         self.is_safe
     }
@@ -144,12 +144,10 @@ impl Folder {
         )))
     }
 
-    /// Its identity.
     pub fn id(&self) -> io::Result<FileId> {
         Ok(id(&fstat(&self.descriptor)?))
     }
 
-    /// Sets its permissions.
     pub fn permit(&self, mode: u32) -> io::Result<()> {
         let opened = File::from(self.readable()?);
         Ok(rustix::fs::fchmod(&opened, Mode::from_raw_mode(mode))?)
@@ -172,13 +170,13 @@ impl Folder {
         Ok(names)
     }
 
-    /// What an entry is, itself if it is a link.
+    /// The metadata of an entry; links are not followed.
     pub fn stat(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Opens a regular file for reading. Fails if it cannot be opened, is a link or no regular
-    /// file.
+    /// Opens a regular file for reading. Fails if it cannot be opened, is a link, or is not a
+    /// regular file.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
         regular(self.open_entry(name, OFlags::RDONLY, 0)?)
     }
@@ -199,7 +197,7 @@ impl Folder {
         self.open_entry(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
     }
 
-    /// Opens an entry that is no link. The call does not wait for the other end of a pipe.
+    /// Opens an entry unless it is a link. The call does not wait for the other end of a pipe.
     pub(super) fn open_entry(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
         let always = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode);
@@ -215,7 +213,7 @@ impl Folder {
         Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
     }
 
-    /// Removes a directory with all that is in it; follows no link.
+    /// Removes a directory with its content; follows no link.
     pub fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
         std::fs::remove_dir_all(self.path_of(name))
     }
@@ -225,14 +223,14 @@ impl Folder {
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
-    /// A path of an entry that leads over this directory's descriptor, for calls that take a path.
+    /// A path of an entry through this directory's descriptor, for calls that need a path.
     pub fn path_of(&self, name: &OsStr) -> PathBuf {
         Path::new("/proc/self/fd")
             .join(self.descriptor.as_raw_fd().to_string())
             .join(name)
     }
 
-    /// Opens a regular file by a path that cannot lead out of this directory: it is `/` for the
+    /// Opens a regular file by a path that cannot lead out of this directory, which is `/` for the
     /// path and for the links on it.
     pub fn read_inside(&self, path: &Path) -> io::Result<File> {
         let place = self.inside(path)?;
@@ -244,7 +242,7 @@ impl Folder {
         self.inside(path)?.directory()
     }
 
-    /// What stands at a path as for [`Folder::read_inside`].
+    /// The metadata at a path, resolved as in [`Folder::read_inside`].
     pub fn stat_inside(&self, path: &Path) -> io::Result<Stat> {
         let place = self.inside(path)?;
         match &place.name {
@@ -253,7 +251,7 @@ impl Folder {
         }
     }
 
-    /// The target of a link at a path as for [`Folder::read_inside`].
+    /// The target of a link, resolved as in [`Folder::read_inside`].
     pub fn read_link_inside(&self, path: &Path) -> io::Result<PathBuf> {
         let place = Walk::new(self.again()?, true).walk(path, false)?;
         let target = readlinkat(&place.folder.descriptor, place.name()?, Vec::new())?;
@@ -264,7 +262,6 @@ impl Folder {
         Walk::new(self.again()?, true).walk(path, true)
     }
 
-    /// Another handle of it.
     pub fn again(&self) -> io::Result<Self> {
         Ok(Self {
             descriptor: self.descriptor.try_clone()?,
@@ -320,7 +317,7 @@ impl Place {
         }
     }
 
-    /// Opens it for reading: a regular file, or any that this process was given as a descriptor.
+    /// Opens it for reading: a regular file, or any file that this process got as a descriptor.
     pub(super) fn read(&self) -> io::Result<File> {
         if self.is_descriptor {
             let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -338,11 +335,10 @@ impl Place {
     }
 }
 
-/// Resolves a path.
 struct Walk {
-    /// The directory where it begins, and those that were entered.
+    /// The start directory, and those that were entered.
     folders: Vec<Folder>,
-    /// Whether the first of them stands for `/`.
+    /// Whether the first of them acts as `/`.
     is_closed: bool,
     links: usize,
 }
@@ -456,7 +452,7 @@ fn components(path: &Path) -> impl Iterator<Item = OsString> {
     parts.map(|part| part.as_os_str().to_owned())
 }
 
-/// Whether other users cannot exchange the entries of this directory. Groups of the system may, as
+/// Whether other users cannot replace the entries of this directory. System groups may, such as
 /// that of the log daemon in `/var/log`.
 fn is_safe(found: &Stat) -> bool {
     let has = |bits| found.st_mode & bits != 0;
@@ -464,7 +460,7 @@ fn is_safe(found: &Stat) -> bool {
     is_trusted_user(found.st_uid) && (!is_shared || has(STICKY))
 }
 
-/// Whether it is root or the user of this process.
+/// Whether the id is that of root or of the user of this process.
 pub fn is_trusted_user(user: u32) -> bool {
     user == 0 || user == geteuid().as_raw()
 }
@@ -482,7 +478,6 @@ pub fn kind(found: &Stat) -> FileType {
     FileType::from_raw_mode(found.st_mode)
 }
 
-/// The identity of a file.
 pub fn id(found: &Stat) -> FileId {
     (found.st_dev, found.st_ino)
 }
@@ -495,26 +490,25 @@ fn regular(file: File) -> io::Result<File> {
     }
 }
 
-/// Opens a file for reading: a regular one, or one that this process was given, as `/dev/stdin` is.
-/// Fails if it cannot be opened, is another kind of file, or its path leads over a link of another
-/// user.
+/// Opens a file for reading: a regular one, or one that this process got as a descriptor, such as
+/// `/dev/stdin`. Fails if it cannot be opened, is of another kind, or its path contains a link of
+/// another user.
 pub fn open(path: &Path) -> io::Result<File> {
     Place::of(path, true)?.read()
 }
 
-/// The bytes of a file, as [`open`] opens it. Fails if it cannot be read, or has more bytes than
-/// `limit`.
+/// Reads a file, opened as by [`open`]. Fails if it cannot be read, or exceeds `limit` bytes.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, limit)
 }
 
-/// The text of a file, as [`open`] opens it.
+/// Reads a text file, opened as by [`open`].
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let bytes = read(path, limit)?;
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
-/// The rest of a file. Fails if it cannot be read, or has more bytes than `limit`.
+/// Reads the rest of a file. Fails if it cannot be read, or exceeds `limit` bytes.
 pub fn read_all(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes)?;
@@ -528,8 +522,8 @@ pub fn read_all(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What stands at a path; links on it are followed. Fails if nothing does, or its path leads over a
-/// link of another user.
+/// The metadata at a path; links are followed. Fails if nothing exists there, or the path contains
+/// a link of another user.
 pub fn stat(path: &Path) -> io::Result<Stat> {
     let place = Place::of(path, true)?;
     match &place.name {

@@ -1,4 +1,4 @@
-//! Files under attack: links, other people's drafts, places that change.
+//! Files under attack: links, drafts of other users, exchanged directories.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -206,7 +206,7 @@ fn a_pipe_without_a_reader_is_refused_at_once() {
 /// A user other than that of this process.
 const STRANGER: u32 = 65_534;
 
-/// Gives what stands at a path to another user; false if only root may, and this is not root.
+/// Changes the owner of a file; returns false if that needs root, and this is not root.
 fn give_away(path: &Path) -> bool {
     geteuid().is_root() && {
         std::os::unix::fs::lchown(path, Some(STRANGER), Some(STRANGER)).unwrap();
@@ -247,8 +247,8 @@ fn a_link_of_another_user_leads_nowhere() {
     assert_eq!(names(&folder), ["file", "folder", "victim"]);
 }
 
-/// Another user exchanges the directory of a report for a link to one of root's, again and again:
-/// whatever is met, nothing appears behind the link.
+/// Another user repeatedly replaces the directory of a report by a link to one of root's: in any
+/// order, nothing appears behind the link.
 #[test]
 fn an_exchanged_directory_never_leads_elsewhere() {
     const ATTEMPTS: usize = 300;

@@ -1,4 +1,4 @@
-//! The rules of a policy that look at each report, and the order of all rules.
+//! The rules of a policy on each report, and the order of all rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::series;
 use crate::outcome::{Profile, Verdict, is_invariant};
 use crate::report::{CaseOutcome, Document, NamedReport, Rate, Watch, span};
 
-/// Why reports cannot be judged.
+/// The reason why reports cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// A run is given twice, and would count twice.
@@ -21,7 +21,7 @@ pub enum Unusable {
     NoComparison,
 }
 
-/// Judges reports by a policy, where it says so in comparison with a baseline.
+/// Judges reports by a policy, optionally in comparison with a baseline.
 pub fn judge(
     policy: &Policy,
     reports: &[NamedReport],
@@ -64,7 +64,7 @@ pub fn judge(
     Ok(Gate { rows })
 }
 
-/// The row of a rule of which each report says something; that of the worst is shown.
+/// The row of a rule with a result for each report: it shows the worst.
 fn row(
     rule: impl Into<String>,
     required: impl Into<String>,
@@ -93,7 +93,7 @@ fn row(
     }
 }
 
-/// That a runtime which was not tried passes no gate.
+/// The rule that a runtime without decided cases passes no gate.
 fn decided(reports: &[NamedReport]) -> Row {
     row("decided", "not nothing", reports, |report| {
         let rate = Rate::of(report.outcomes.iter().map(|outcome| outcome.verdict));
@@ -204,7 +204,7 @@ fn watched(reports: &[NamedReport], limits: &Watched) -> Vec<Row> {
     [containers].into_iter().chain(outages).collect()
 }
 
-/// Whether an outcome has an id or belongs to an area.
+/// Whether an outcome has this id or belongs to this area.
 fn is_of(outcome: &CaseOutcome, wanted: &str) -> bool {
     let area = outcome.name.split_once("::").map(|(area, _)| area);
     outcome.id == wanted || area == Some(wanted)
@@ -275,13 +275,13 @@ fn at_most(count: usize, max: usize) -> Ruling {
     }
 }
 
-/// The ids of these outcomes, each once.
+/// The distinct ids of these outcomes.
 fn ids(report: &Document, which: impl Fn(&CaseOutcome) -> bool) -> BTreeSet<&str> {
     let outcomes = report.outcomes.iter().filter(|outcome| which(outcome));
     outcomes.map(|outcome| &*outcome.id).collect()
 }
 
-/// How many there are, and which.
+/// The number of ids, and the ids.
 fn counted(ids: &BTreeSet<&str>) -> String {
     match ids.len() {
         0 => "none".to_owned(),
@@ -289,7 +289,7 @@ fn counted(ids: &BTreeSet<&str>) -> String {
     }
 }
 
-/// The first of many ids.
+/// A list of ids, truncated.
 pub(super) fn listed<T: AsRef<str>>(ids: impl IntoIterator<Item = T>) -> String {
     const SHOWN: usize = 12;
     let ids: Vec<T> = ids.into_iter().collect();

@@ -1,4 +1,4 @@
-//! The policy of a gate, as a YAML file has it.
+//! The policy of a gate, a YAML file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::outcome::{Conformance, Limit, Profile};
 use crate::verdicts::Versions;
 use crate::yaml;
 
-/// What is required of each report. Whatever a policy says, a report in which nothing was decided
+/// The requirements on each report. Independent of the policy, a report in which nothing was
+/// decided
 /// passes no gate.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(
@@ -32,7 +33,7 @@ pub struct Policy {
     pub max_known: Option<usize>,
     /// Cases that must not be skipped.
     pub skips: Option<Skips>,
-    /// What a watch must have seen.
+    /// The minimum activity that a watch must have seen.
     pub watch: Option<Watched>,
     /// How long things may take.
     pub latencies: Vec<LatencyLimits>,
@@ -72,7 +73,8 @@ pub struct Skips {
     /// The ids such as `ORD-01` and areas such as `order` that each report must contain, and of
     /// which nothing may be skipped.
     pub never: Vec<String>,
-    /// The ids of cases in these areas that may be skipped: of what not every runtime has.
+    /// The ids of cases in these areas that may be skipped because not every runtime has their
+    /// feature.
     pub except: Vec<String>,
 }
 
@@ -166,7 +168,7 @@ impl Policy {
         policy.fault().map_or(Ok(policy), Err)
     }
 
-    /// What of it can never be meant, if there is such a thing.
+    /// The first requirement that is certainly a mistake, if any.
     fn fault(&self) -> Option<String> {
         if *self == Self::default() {
             let fault = "it requires nothing; begin with `profiles: {hint: conformant}`";
@@ -198,7 +200,7 @@ impl Policy {
 }
 
 impl Required {
-    /// Whether a verdict is as good; none if there is no verdict.
+    /// Whether a verdict satisfies this requirement; `None` without a verdict.
     pub(super) fn is_met_by(self, verdict: Conformance) -> Option<bool> {
         match verdict {
             Conformance::Conformant => Some(true),
@@ -219,7 +221,7 @@ impl Required {
 }
 
 impl LatencyLimits {
-    /// Each limit, with the word for it.
+    /// Each limit, with its name.
     pub(super) fn limits(&self) -> impl Iterator<Item = (&'static str, Option<Duration>)> {
         let limits = [("p50", self.p50), ("p99", self.p99), ("worst", self.worst)];
         limits.into_iter()
@@ -227,7 +229,6 @@ impl LatencyLimits {
 }
 
 impl Share {
-    /// The number.
     pub(super) fn get(self) -> f64 {
         self.0
     }
@@ -247,7 +248,6 @@ impl TryFrom<f64> for Share {
     }
 }
 
-/// The JSON Schema of a policy.
 pub fn schema() -> Schema {
     let settings = SchemaSettings::draft2020_12();
     settings.into_generator().into_root_schema_for::<Policy>()

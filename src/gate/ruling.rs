@@ -4,18 +4,16 @@ use std::fmt::{self, Write};
 
 use crate::report::{Markdown, cut};
 
-/// The word on one rule, or on all of them.
+/// Whether a rule, or all of them, are met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ruling {
-    /// The requirement is met.
     Pass,
-    /// The reports do not say: they have no such verdict, or too few repetitions.
+    /// The reports do not decide it: they have no such verdict, or too few repetitions.
     CannotTell,
-    /// The requirement is not met.
     Fail,
 }
 
-/// What came of one rule of a policy.
+/// The result of one policy rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub rule: String,
@@ -24,18 +22,17 @@ pub struct Row {
     pub found: String,
 }
 
-/// What came of all rules of a policy.
+/// The results of all rules of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// The rules, in the order of the policy.
     pub rows: Vec<Row>,
 }
 
-/// Characters kept of what the reports say.
+/// The maximum length of a finding, in characters.
 const FOUND: usize = 400;
 
 impl Gate {
-    /// The worst ruling.
     pub fn ruling(&self) -> Ruling {
         let rulings = self.rows.iter().map(|row| row.ruling);
         rulings.max().unwrap_or(Ruling::CannotTell)
@@ -60,7 +57,6 @@ impl Gate {
         text
     }
 
-    /// The same as a page of Markdown.
     pub fn markdown(&self) -> String {
         let mut page = Markdown::default();
         page.heading(3, &format!("Gate: {}", self.ruling()));

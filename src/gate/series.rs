@@ -1,4 +1,4 @@
-//! The rules of a policy that look at how often each case failed, over all reports.
+//! The rules of a policy on the failure rate of each case, over all reports.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::statistics::{
     IMPOSSIBLE, Series, corrected, highest_rate, is_significant, p_value_of_all,
 };
 
-/// The confidence of the bound of a rate.
+/// The confidence of the upper bound of a rate.
 const CONFIDENCE: f64 = 0.95;
 
-/// The rates of the cases, by their ids; of invariants, too, which each report judges once.
+/// The rates of the cases and invariants, by id; each report judges an invariant once.
 fn rates(reports: &[NamedReport]) -> BTreeMap<&str, Rate> {
     let mut rates = BTreeMap::<&str, Rate>::new();
     let outcomes = reports.iter().flat_map(|input| &input.report.outcomes);
@@ -90,7 +90,7 @@ fn flake_rate(rates: &BTreeMap<&str, Rate>, max: Share) -> Row {
     }
 }
 
-/// The rows on what fails more often than in the baseline: any case, and all of them together.
+/// The rows on failure rates that exceed the baseline: of any case, and of all together.
 pub(super) fn worse(
     reports: &[NamedReport],
     baseline: &[NamedReport],
@@ -163,8 +163,7 @@ fn worse_in_all(all: &[Series], level: f64, alpha: f64) -> Row {
     }
 }
 
-/// Whether the series are long enough for a case that always passed and always fails now to be
-/// found.
+/// Whether the series are long enough to detect a case that always passed and now always fails.
 fn can_tell(series: Series, level: f64) -> bool {
     let clear = Series {
         before: (0, series.before.1),
@@ -186,7 +185,7 @@ fn compared_rates(what: &str, series: Series, p: f64) -> String {
     )
 }
 
-/// The first of many findings.
+/// A list of findings, truncated.
 fn series_of(found: &[&str]) -> String {
     const SHOWN: usize = 5;
     let shown = found[..found.len().min(SHOWN)].join("; ");

@@ -1,4 +1,4 @@
-//! Policies, and the series of reports that pass, fail, or tell too little.
+//! Policies, and the series of reports that pass, fail, or are undecided.
 
 mod policies;
 
@@ -32,15 +32,15 @@ fn one(verdict: Verdict) -> Outcome {
     outcome("ORD-01", "order::one", verdict)
 }
 
-/// A case that has failed so often of so many times, otherwise passed.
+/// Outcomes of a case that failed `failed` of `of` times.
 fn repeated(id: &str, failed: usize, of: usize, how: Verdict) -> Vec<Outcome> {
     let verdicts = (0..of).map(|nth| if nth < failed { how } else { Verdict::Pass });
     let outcomes = verdicts.map(|verdict| outcome(id, "order::one", verdict));
     outcomes.collect()
 }
 
-/// Reports, each of a hundred cases run twenty times, of which one fails at a rate, and so many
-/// others once.
+/// Reports of a hundred cases run twenty times, of which one fails at a given rate, and of other
+/// cases run once.
 fn series(name: &str, reports: usize, percent: usize, others: usize) -> Vec<NamedReport> {
     const REPETITIONS: usize = 20;
     let report = |nth| {
@@ -64,7 +64,7 @@ fn judged(text: &str, reports: &[NamedReport]) -> Gate {
     judge(&policy(text), reports, &[]).expect("they fit")
 }
 
-/// The ruling on one report, and whether the table shows a text.
+/// Checks the ruling on one report, and a text in the table.
 #[track_caller]
 fn check(text: &str, outcomes: Vec<Outcome>, expected: Ruling, shown: &str) {
     let gate = judged(text, &[input("r.json", outcomes)]);
@@ -133,7 +133,7 @@ fn known_failures_are_counted_once_and_expire() {
 }
 
 #[test]
-fn what_must_not_be_skipped_is_there_and_is_not() {
+fn required_case_missing_or_skipped() {
     let both = |second| vec![one(Verdict::Pass), outcome("STP-01", "stop::two", second)];
     let (pass, skip) = (|| both(Verdict::Pass), || both(Verdict::Skip));
     check("skips: {max: 1}", skip(), Pass, "1: STP-01");

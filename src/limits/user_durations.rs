@@ -16,7 +16,7 @@ impl Default for TimeoutScale {
 }
 
 impl TimeoutScale {
-    /// The factor in percent: 100 if it changes nothing.
+    /// The factor in percent: 100 changes nothing.
     pub fn percent(self) -> u32 {
         self.percent
     }

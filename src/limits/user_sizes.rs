@@ -2,13 +2,13 @@
 
 /// The units and their sizes in bytes.
 const UNITS: [(&str, u64); 3] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-/// The smallest size of a file that is worth a file of its own.
+/// The minimum size for rotating a file.
 const SMALLEST: u64 = 64 << 10;
-/// The largest one, which a history has anyway.
+/// The maximum size, that of any history.
 const LARGEST: u64 = super::HISTORY_FILE_BYTES;
 
-/// Parses a size of a file such as `64MiB`. Fails if it is no number with one of the units, or less
-/// than 64 KiB or more than 1 GiB.
+/// Parses a file size such as `64MiB`. Fails if it is not a number with one of the units, or below
+/// 64 KiB or above 1 GiB.
 pub fn size(text: &str) -> Result<u64, String> {
     let of_unit = |(unit, bytes): (&str, u64)| {
         let number = text.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?;

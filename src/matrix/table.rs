@@ -11,7 +11,7 @@ use super::{DefectResult, Matrix, MatrixOptions};
 use crate::case::{Case, Defect};
 use crate::files::{Draft, OutputError};
 
-/// Why there is no matrix.
+/// The reason for a missing matrix.
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
     /// The list names a defect that the model does not implement.
@@ -22,7 +22,7 @@ pub enum MatrixError {
         "no defect and no permitted variation has a name that contains `{0}`; `defects` lists the defects"
     )]
     NoSuchName(String),
-    /// A table cannot be written into a file.
+    /// A table cannot be written to a file.
     #[error(transparent)]
     File(#[from] OutputError),
     /// A table cannot be written to the output.

@@ -10,7 +10,7 @@ use crate::plan::Selection;
 use crate::run::{Endpoints, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
-/// How often a trial is run at most until what matters can decide: a case that is held up is
+/// The maximum number of attempts until the relevant rules are decided: a delayed case is
 /// inconclusive.
 const ATTEMPTS: usize = 3;
 
@@ -31,7 +31,7 @@ pub(super) enum TrialResult {
 }
 
 impl TrialResult {
-    /// Whether it has no verdicts.
+    /// Whether the trial has no verdicts.
     pub(super) fn has_fault(&self) -> bool {
         match self {
             Self::Clean(clean) => clean.fault,
@@ -204,7 +204,7 @@ fn failed(outcomes: &[Outcome]) -> Vec<String> {
     failed.map(|outcome| outcome.id.to_string()).collect()
 }
 
-/// Whether one that must notice the defect could not decide, as when the suite was held up.
+/// Whether a rule that must notice the defect was undecided, such as after a delay of the suite.
 fn is_undecided(outcomes: &[Outcome], defect: &Defect) -> bool {
     outcomes.iter().any(|outcome| {
         let must_notice = defect.noticed_by.iter().any(|id| **id == *outcome.id);
@@ -224,8 +224,8 @@ fn missing(outcomes: &[Outcome], tried: &[String], defect: &Defect) -> Vec<Strin
     noticed_by.filter(was_tried).filter_map(ended).collect()
 }
 
-/// Whether a rule is broken: a failure, or advice from a rule that is no MUST, such as an invariant
-/// in a case that is no MUST.
+/// Whether a rule is broken: by a failure, or by advice from a SHOULD or MAY rule, including an
+/// invariant in the history of a SHOULD or MAY case.
 fn is_broken(outcome: &Outcome) -> bool {
     let binds = outcome.levels.highest() == Some(Level::Must) && !outcome.is_invariant();
     outcome.verdict == Verdict::Fail || !binds && !outcome.advice.is_empty()
@@ -238,8 +238,8 @@ struct Alarms {
 }
 
 impl Alarms {
-    /// Those of a run. A variation may skip cases of optional features and break a MAY; a known
-    /// failure is accepted; cases for runtimes without events cannot run.
+    /// The alarms of a run. A variation may skip cases of optional features and break a MAY; a
+    /// known failure is accepted; cases for runtimes without events cannot run.
     fn from_report(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Self {
         let without_events: Vec<&str> = cases
             .iter()
@@ -260,7 +260,7 @@ impl Alarms {
         }
     }
 
-    /// Whether there are some, each a case that could not decide, as when the suite was held up.
+    /// Whether there are alarms, and all are undecided cases, such as after a delay of the suite.
     fn are_only_undecided(&self) -> bool {
         let mut verdicts = self.outcomes.iter().map(|outcome| outcome.verdict);
         !self.outcomes.is_empty()
@@ -285,7 +285,6 @@ fn advice_is_known(outcome: &Outcome, listed: &Known) -> bool {
     })
 }
 
-/// Id, verdict and reason.
 fn described(outcome: &Outcome) -> String {
     let violations = outcome.violations.iter().chain(&outcome.advice);
     let seen = violations.map(Violation::actual).next();

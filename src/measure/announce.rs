@@ -1,10 +1,10 @@
-//! What is said before a measurement and meanwhile.
+//! The output before and during a measurement.
 
 use crate::report::printable;
 use crate::run::Surroundings;
 use crate::terminal;
 
-/// Prints what is measured, and what else is on the node.
+/// Prints the subject of the measurement, and the other users of the node.
 pub(super) fn announce(surroundings: &Surroundings) {
     let (info, runtime) = (&surroundings.info, &surroundings.info.runtime);
     let how = if surroundings.simulated {
@@ -20,13 +20,13 @@ pub(super) fn announce(surroundings: &Surroundings) {
     let foreign = surroundings.foreign_pods;
     if foreign > 0 {
         terminal::say(&format!(
-            "this node has {foreign} other pods, which are left alone; what they do is part of \
-             what is measured"
+            "this node has {foreign} other pods, which are left alone; the figures include \
+             their activity"
         ));
     }
 }
 
-/// Shows on a terminal what is measured now.
+/// Shows the current measurement on a terminal.
 pub(super) fn progress(doing: &str) {
     if terminal::has_status() {
         terminal::show_status(&[format!("measuring: {doing}")]);

@@ -1,4 +1,4 @@
-//! When it became known that containers have exited, and to whom.
+//! When each consumer learned that containers have exited.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::history::{ContainerId, HostInstant, SubscriptionId};
 
-/// By what an exit became known.
+/// The source of the knowledge of an exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// A STOPPED event on this stream.
@@ -16,7 +16,7 @@ pub(super) enum Source {
     Relist,
 }
 
-/// The exits that are waited for. Cheap to clone; all clones share them.
+/// The expected exits. Cheap to clone; all clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
     shared: Arc<Shared>,
@@ -29,12 +29,12 @@ struct Shared {
 }
 
 impl Arrivals {
-    /// Begins to collect for a container. What comes for others is dropped.
+    /// Starts collecting for a container. Arrivals for other containers are dropped.
     pub(super) fn expect(&self, container: &ContainerId) {
         self.awaited().entry(container.clone()).or_default();
     }
 
-    /// Notes that a container's exit is known; only the first time counts for each source.
+    /// Records that a container's exit is known; only the first time counts for each source.
     pub(super) fn note(&self, container: &ContainerId, source: Source, at: HostInstant) {
         let mut awaited = self.awaited();
         let Some(sources) = awaited.get_mut(container) else {
@@ -45,8 +45,8 @@ impl Arrivals {
         self.shared.changes.send_replace(());
     }
 
-    /// Waits until so many sources know of an exit, at most this long; returns when each did, the
-    /// earliest first, and stops to collect for the container.
+    /// Waits until the given number of sources know of an exit, with a timeout; returns the time of
+    /// each, in order, and stops collecting for the container.
     pub(super) async fn of(
         &self,
         container: &ContainerId,
@@ -61,7 +61,7 @@ impl Arrivals {
                 let _ = changes.changed().await;
             }
         };
-        // What has not come by then is missing.
+        // Later arrivals count as missing.
         let _ = tokio::time::timeout(bound, enough).await;
         let known = self.awaited().remove(container).unwrap_or_default();
         let mut known: Vec<HostInstant> = known.into_values().collect();
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(arrivals.of(&id, 1, BOUND).await, [at(1)]);
         noting.await.unwrap();
         assert_eq!(began.elapsed(), Duration::ZERO);
-        // It is forgotten, and nobody waits for ever.
+        // It is forgotten, and no wait lasts forever.
         arrivals.note(&id, Source::Relist, at(2));
         assert_eq!(arrivals.of(&id, 1, BOUND).await, []);
         assert_eq!(began.elapsed(), BOUND);

@@ -1,4 +1,4 @@
-//! One change: a container's process is killed, and those who watch come to know.
+//! One change: a container's process is killed, and the watchers learn of it.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use super::population::Pod;
 use crate::drive::Session;
 use crate::limits;
 
-/// Kills a container of the pod, waits until so many watchers know, and replaces it. Returns how
-/// long after its end in the kernel each of them knew; fewer if some did not within the bound.
+/// Kills a container of the pod, waits until the given number of watchers know, and replaces it.
+/// Returns the delay of each watcher after the end in the kernel; fewer if some exceed the timeout.
 pub(super) async fn change(
     session: &Session,
     pod: &mut Pod,

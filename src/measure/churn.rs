@@ -1,4 +1,4 @@
-//! Keeps a node busy: kills a container at a steady pace and replaces it once that is known.
+//! Keeps a node busy: kills a container at a steady pace and replaces it once its exit is known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use super::population::Population;
 use super::sample::Sample;
 use crate::limits;
 
-/// The changes that were begun.
 pub(super) struct Churn<'a> {
     population: &'a Population,
     arrivals: Arrivals,
@@ -22,7 +21,6 @@ pub(super) struct Churn<'a> {
 }
 
 impl<'a> Churn<'a> {
-    /// Nothing has begun yet.
     pub(super) fn new(population: &'a Population, arrivals: Arrivals) -> Self {
         Self {
             population,
@@ -32,8 +30,8 @@ impl<'a> Churn<'a> {
         }
     }
 
-    /// Begins a change at each beat until the deadline. The pace does not wait for changes: one
-    /// that its watcher hears of late makes the next ones no rarer.
+    /// Begins a change at each beat until the deadline. The pace does not depend on the duration of
+    /// changes: a late event does not delay the next change.
     pub(super) async fn until(&mut self, deadline: Instant) {
         let mut pace = tokio::time::interval(limits::BUSY_PACE);
         loop {
@@ -45,7 +43,7 @@ impl<'a> Churn<'a> {
         }
     }
 
-    /// Waits until all changes are known, or their bounds are over.
+    /// Waits until all changes are known or have timed out.
     pub(super) async fn ended(self) -> Result<Sample, MeasureError> {
         let mut sample = Sample::default();
         for delays in self.changes.join_all().await {
@@ -54,7 +52,7 @@ impl<'a> Churn<'a> {
         Ok(sample)
     }
 
-    /// Changes the next pod in which no change is under way; none if there is one in each.
+    /// Changes the next idle pod; does nothing if a change is under way in each.
     fn begin_one(&mut self) {
         let pods = self.population.pods();
         let all = (0..pods.len()).map(|nth| (self.next + nth) % pods.len());

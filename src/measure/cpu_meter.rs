@@ -7,21 +7,21 @@ use crate::host::{self, RuntimeProcess};
 
 #[derive(Debug)]
 pub(super) struct CpuMeter {
-    /// The runtime's process; absent if it is not known.
+    /// The runtime's process; `None` if unknown.
     runtime: Option<RuntimeProcess>,
     simulated: bool,
 }
 
-/// CPU times; absent if they are not known.
+/// CPU times; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CpuTimes {
-    /// That of the runtime's process, without its children.
+    /// The runtime's process, without its children.
     pub(super) runtime: Option<Duration>,
     pub(super) own: Option<Duration>,
 }
 
 impl CpuMeter {
-    /// A meter of the session's runtime, and why that one cannot be measured, if so.
+    /// A meter of the session's runtime, and the reason if that one cannot be measured.
     pub(super) async fn find(session: &Session) -> (Self, Option<String>) {
         let options = session.options();
         let simulated = options.kernel.is_simulated();
@@ -40,7 +40,7 @@ impl CpuMeter {
         (Self { runtime, simulated }, note)
     }
 
-    /// The CPU times until now.
+    /// The CPU times so far.
     pub(super) fn read(&self) -> CpuTimes {
         let runtime = self.runtime.as_ref();
         CpuTimes {
@@ -51,7 +51,7 @@ impl CpuMeter {
 }
 
 impl CpuTimes {
-    /// What was used since an earlier reading.
+    /// The CPU time since an earlier reading.
     pub(super) fn since(self, earlier: Self) -> Self {
         let used = |now: Option<Duration>, before: Option<Duration>| {
             let (now, before) = (now?, before?);

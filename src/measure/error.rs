@@ -1,4 +1,4 @@
-//! Why nothing can be measured, or nothing more.
+//! The errors that prevent or end a measurement.
 
 use std::io;
 
@@ -10,7 +10,6 @@ use crate::limits;
 use crate::recorder::Overrun;
 use crate::run::{Exit, PrepareError, RunError};
 
-/// Why nothing can be measured, or nothing more.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     #[error(
@@ -31,7 +30,6 @@ pub enum MeasureError {
          To measure anyway, if the kubelet uses another runtime: --allow kubelet"
     )]
     Kubelet(String),
-    /// The session cannot begin.
     #[error(transparent)]
     Run(RunError),
     #[error("there are no events to measure: {0}")]
@@ -42,12 +40,11 @@ pub enum MeasureError {
          measured; use --subscribers 1"
     )]
     SingleConsumer,
-    /// The stream cannot be opened, or was lost.
     #[error(transparent)]
     Stream(#[from] StreamError),
     #[error("an event stream ended while it was measured")]
     StreamEnded,
-    /// The suite was too slow to take in what was recorded.
+    /// The suite was too slow to read the recorded entries.
     #[error(transparent)]
     Overrun(#[from] Overrun),
     #[error("{method}: {fault}")]
@@ -55,10 +52,8 @@ pub enum MeasureError {
         method: &'static str,
         fault: CallFault,
     },
-    /// A container's process cannot be found or killed.
     #[error("{0}; the suite has to run on the runtime's node, in its PID namespace, as root")]
     Process(#[from] ProcessError),
-    /// The file cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("print: {0}")]

@@ -26,8 +26,8 @@ use crate::history::SubscriptionId;
 use crate::host;
 use crate::workload::Workload;
 
-/// Measures all cells. Fails if the runtime cannot be used any more. What was measured before is in
-/// the results.
+/// Measures all cells. Fails if the runtime cannot be used any more; the results then hold the
+/// figures so far.
 pub(super) async fn measure(
     session: Arc<Session>,
     options: EventsOptions,
@@ -56,12 +56,12 @@ struct Cell<'a> {
     arrivals: Arrivals,
     follower: Follower,
     streams: usize,
-    /// Those besides the session's own.
+    /// The subscriptions besides the session's own.
     _others: Vec<Subscription>,
 }
 
 impl<'a> Cell<'a> {
-    /// Opens so many streams, the session's own one among them.
+    /// Opens the given number of streams, including the session's own.
     async fn open(population: &'a Population, streams: usize) -> Result<Self, MeasureError> {
         let session = population.session();
         let mut ids: Vec<SubscriptionId> = vec![session.stream().await?];
@@ -112,7 +112,7 @@ impl<'a> Cell<'a> {
         Ok(EventsCell::from_steps(pods, self.streams, steps))
     }
 
-    /// Makes so many changes, some at once, or as many as begin before the deadline.
+    /// Makes a number of changes, some in parallel, or as many as begin before the deadline.
     async fn step(
         &self,
         parallel: usize,
@@ -156,13 +156,13 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Makes one change after the other.
+/// Makes changes sequentially.
 struct Worker {
     session: Arc<Session>,
     pods: Vec<Arc<Mutex<Pod>>>,
     arrivals: Arrivals,
     watchers: usize,
-    /// The changes that all workers have begun.
+    /// The number of changes that all workers have begun.
     begun: Arc<AtomicUsize>,
     changes: usize,
     deadline: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Follows the growing history: notes the arrivals of STOPPED, and counts calls and events.
+//! Follows the growing history: records the arrivals of STOPPED, and counts calls and events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::drive::Session;
 use crate::history::{Body, Entry, EventKind, SubscriptionId};
 use crate::recorder::{Overrun, Reader};
 
-/// Follows some streams, and all calls, until this is dropped.
+/// Follows some streams, and all calls, until dropped.
 #[derive(Debug)]
 pub(super) struct Follower {
     seen: Arc<Mutex<Seen>>,
@@ -26,7 +26,7 @@ struct Seen {
 }
 
 impl Follower {
-    /// Begins to follow these streams; `arrivals` gets what comes on them.
+    /// Starts to follow these streams; `arrivals` gets their events.
     pub(super) fn begin(
         session: &Session,
         streams: Vec<SubscriptionId>,
@@ -39,12 +39,12 @@ impl Follower {
         Self { seen, _task: task }
     }
 
-    /// What was sent and received since the beginning.
+    /// The traffic since the beginning.
     pub(super) fn traffic(&self) -> Traffic {
         lock(&self.seen).traffic.clone()
     }
 
-    /// Checks that nothing was lost. Fails if a stream has ended, or the follower fell behind.
+    /// Checks for losses. Fails if a stream has ended, or the follower fell behind.
     pub(super) fn check(&self) -> Result<(), MeasureError> {
         let seen = lock(&self.seen);
         if let Some(overrun) = seen.overrun {

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::Host;
 
-/// The version of the format. It changes with a field that is renamed, removed or means something
-/// else.
+/// The version of the format. It changes with a field that is renamed, removed or changes its
+/// meaning.
 pub const VERSION: u32 = 1;
 
-/// All that was measured. Figures that could not be measured are absent.
+/// All figures. Those that could not be measured are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// [`VERSION`].
@@ -19,101 +19,95 @@ pub struct Measurement {
     pub endpoint: String,
     /// The node; absent for the model.
     pub host: Option<Host>,
-    /// Whether time was simulated: then only delays mean anything, those of the model.
+    /// Whether time was simulated: then only the model's delays are meaningful.
     pub simulated: bool,
-    /// How many pods of others were on the node.
+    /// The number of foreign pods on the node.
     pub foreign_pods: usize,
     /// The cells of `measure events`.
     pub events: Vec<EventsCell>,
     /// The cells of `measure pleg`.
     pub pleg: Vec<PlegCell>,
-    /// What could not be measured, and why.
+    /// Figures that could not be measured, with the reasons.
     pub notes: Vec<String>,
-    /// Why cells are missing, and what was left on the node; empty if all went well.
+    /// The reasons for missing cells, and leftovers on the node; empty on success.
     pub faults: Vec<String>,
 }
 
-/// Delays in figures: a quantile is at most 1/64 too long.
+/// Quantiles of delays: each is at most 1/64 too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
-    /// How many delays were measured.
     pub samples: usize,
     pub median_ns: u64,
-    /// What 99 % do not exceed.
+    /// The 99th percentile.
     pub p99_ns: u64,
-    /// The longest.
+    /// The maximum.
     pub worst_ns: u64,
 }
 
-/// Events with one number of pods and of streams.
+/// Figures for one number of pods and of streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventsCell {
-    /// How many pods of the suite ran, each with one container.
+    /// The number of pods of the suite, each with one container.
     pub pods: usize,
-    /// How many event streams were open.
+    /// The number of open event streams.
     pub subscribers: usize,
-    /// The latencies of STOPPED while containers were killed one after the other, on all streams.
+    /// The latencies of STOPPED on all streams, while containers were killed sequentially.
     pub latency: Option<Times>,
-    /// How many STOPPED events did not arrive within the bound then.
+    /// The number of STOPPED events that did not arrive within the timeout.
     pub missing: usize,
     /// The highest rate of changes per second at which events did not lag.
     pub rate_without_lag: Option<f64>,
-    /// The rate at which they did; absent if they never lagged.
+    /// The rate at which they lagged; absent if they never did.
     pub rate_with_lag: Option<f64>,
-    /// Each rate that was tried.
+    /// The rates that were tried.
     pub steps: Vec<RampStep>,
 }
 
-/// One rate of changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RampStep {
-    /// How many containers changed at once.
+    /// The number of parallel changes.
     pub parallel: usize,
     pub killed: usize,
     pub took_ns: u64,
     /// Creates, starts, exits and removes per second; absent in simulated time.
     pub changes_per_second: Option<f64>,
-    /// The latencies of STOPPED.
     pub latency: Option<Times>,
-    /// How many STOPPED events did not arrive within the bound.
+    /// The number of STOPPED events that did not arrive within the timeout.
     pub missing: usize,
     /// Whether the median latency had doubled.
     pub lags: bool,
 }
 
-/// What happens while a node is watched.
+/// The activity on the node during a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
     Idle,
-    /// Nearly twice a second a container is killed and replaced.
+    /// A container is killed and replaced nearly twice a second.
     Busy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watching {
-    /// By a relist every second, as the Generic PLEG.
     Relists,
     /// By events, with a relist every five minutes, as the Evented PLEG.
     EventsAndRelists,
-    /// By events alone.
     Events,
 }
 
-/// One way of watching one number of pods.
+/// One way of watching, for one number of pods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlegCell {
-    /// How many pods of the suite ran.
+    /// The number of pods of the suite.
     pub pods: usize,
     pub containers: usize,
-    /// How often each wrote a line to its log; absent if never.
+    /// The interval at which each container wrote a line to its log; absent if never.
     pub write_every_ns: Option<u64>,
     pub load: Load,
     pub watching: Watching,
     pub window_ns: u64,
     pub relists: u64,
-    /// Those that failed.
     pub failed_relists: u64,
     /// The watcher's calls: lists and statuses.
     pub calls: u64,
@@ -127,16 +121,16 @@ pub struct PlegCell {
     pub runtime_cpu_ns: Option<u64>,
     /// The CPU time of the suite's process, which also makes the changes.
     pub own_cpu_ns: Option<u64>,
-    /// How many containers were killed.
+    /// The number of killed containers.
     pub changes: usize,
-    /// How long after its end the watcher knew of each.
+    /// The time from the end of each until the watcher knew it.
     pub delay: Option<Times>,
-    /// How many it did not know of within the bound.
+    /// The number of ends that the watcher did not learn within the timeout.
     pub lost: usize,
 }
 
 impl Load {
-    /// Both, in the order of the table.
+    /// In the order of the table.
     pub const ALL: [Self; 2] = [Self::Idle, Self::Busy];
 
     pub fn name(self) -> &'static str {
@@ -148,7 +142,7 @@ impl Load {
 }
 
 impl Watching {
-    /// All, in the order of the table.
+    /// In the order of the table.
     pub const ALL: [Self; 3] = [Self::Relists, Self::EventsAndRelists, Self::Events];
 
     pub fn name(self) -> &'static str {
@@ -161,7 +155,7 @@ impl Watching {
 }
 
 impl EventsCell {
-    /// The cell of these steps, the first of which has one change at a time.
+    /// The cell of these steps, the first of which makes one change at a time.
     pub fn from_steps(pods: usize, subscribers: usize, steps: Vec<RampStep>) -> Self {
         let rates = |lags| {
             let of = steps.iter().filter(move |step| step.lags == lags);

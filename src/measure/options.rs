@@ -14,20 +14,20 @@ use crate::limits;
 /// The options of `measure`.
 #[derive(Args, Clone, Debug)]
 pub struct MeasureOptions {
-    /// What is measured.
+    /// The measurement.
     #[command(subcommand)]
     pub command: MeasureCommand,
 }
 
-/// What is measured.
+/// A measurement.
 #[derive(Clone, Debug, Subcommand)]
 pub enum MeasureCommand {
-    /// How late events are, and how many changes a second until they lag.
+    /// The latency of events, and the rate of changes at which they lag.
     ///
     /// Kills containers one after the other, then ever more at once, and measures the time from a
     /// process's end to the arrival of its STOPPED event.
     Events(EventsOptions),
-    /// What a kubelet costs that relists, one that listens to events, and how soon each knows.
+    /// The costs and delays of a kubelet that relists, and of one that listens to events.
     ///
     /// Watches the same pods by relists every second, by events with relists every five minutes,
     /// and by events alone, both while nothing happens and while containers die.
@@ -38,7 +38,7 @@ pub enum MeasureCommand {
 /// The options of `measure events`.
 #[derive(Args, Clone, Debug)]
 pub struct EventsOptions {
-    /// Numbers of event streams that are open at once
+    /// Numbers of open event streams
     #[arg(
         long,
         value_name = "N,...",
@@ -47,7 +47,7 @@ pub struct EventsOptions {
         value_parser = up_to(limits::MEASURED_SUBSCRIBERS)
     )]
     pub subscribers: Vec<usize>,
-    /// How many containers are killed for each figure
+    /// Number of containers to kill for each figure
     #[arg(
         long,
         value_name = "N",
@@ -55,7 +55,7 @@ pub struct EventsOptions {
         value_parser = up_to(limits::MEASURED_CHANGES)
     )]
     pub changes: usize,
-    /// For how long at most the rate of changes is raised, for each number of pods and of streams
+    /// Maximum time to raise the rate of changes, for each number of pods and of streams
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = limits::duration)]
     pub ramp: Duration,
     /// The node and the output.
@@ -67,7 +67,7 @@ pub struct EventsOptions {
 /// The options of `measure pleg`.
 #[derive(Args, Clone, Debug)]
 pub struct PlegOptions {
-    /// How many containers each pod has
+    /// Number of containers in each pod
     #[arg(
         long,
         value_name = "N",
@@ -78,7 +78,7 @@ pub struct PlegOptions {
     /// Let each container write a line of 64 bytes this often [default: not at all]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub write_every: Option<Duration>,
-    /// For how long each way of watching is measured, idle and busy each
+    /// Duration of each way of watching, idle and busy each
     #[arg(
         long = "for",
         value_name = "TIME",
@@ -92,10 +92,10 @@ pub struct PlegOptions {
 }
 
 // Comments of fields are the help of options.
-/// What both measurements have in common.
+/// The options of both measurements.
 #[derive(Args, Clone, Debug)]
 pub struct NodeOptions {
-    /// Numbers of pods that the suite makes on the node
+    /// Numbers of pods that the suite creates on the node
     #[arg(
         long,
         value_name = "N,...",
@@ -110,7 +110,7 @@ pub struct NodeOptions {
     /// Write a page with the figures as charts and tables
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Permit what a node may not bear
+    /// Permit actions that can disturb the node
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<MeasureAllowance>,
     /// How pods are made.
@@ -118,17 +118,17 @@ pub struct NodeOptions {
     pub made: PodOptions,
 }
 
-/// Something that a node may not bear.
+/// An action that can disturb the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MeasureAllowance {
-    /// Running where a kubelet lives, which removes pods that it does not know
+    /// Running on a node with a kubelet, which removes pods that it does not know
     Kubelet,
 }
 
 impl PlegOptions {
-    /// About what the logs of all containers will have when the last cell has been measured.
+    /// The approximate size of all container logs after the last cell.
     fn log_bytes(&self) -> u128 {
-        /// A line, and what a runtime writes before it: its time, stream and tag.
+        /// A line, and the runtime's prefix: time, stream and tag.
         const LINE: u128 = 64 + 45;
         let Some(every) = self.write_every else {
             return 0;
@@ -142,7 +142,7 @@ impl PlegOptions {
     }
 }
 
-/// Parses how often a container writes.
+/// Parses the interval at which a container writes.
 fn interval(text: &str) -> Result<Duration, String> {
     let every = limits::duration(text)?;
     if every < limits::WRITE_PACE {
@@ -151,13 +151,12 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(every)
 }
 
-/// Parses a number from 1 to this.
+/// Parses a number from 1 to `most`.
 fn up_to(most: u32) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=u64::from(most))
 }
 
 impl MeasureOptions {
-    /// What both measurements have in common.
     pub(super) fn node(&self) -> &NodeOptions {
         match &self.command {
             MeasureCommand::Events(options) => &options.node,
@@ -165,7 +164,7 @@ impl MeasureOptions {
         }
     }
 
-    /// Checks what the options are only together.
+    /// Checks the combination of the options.
     pub(super) fn check(&self) -> Result<(), MeasureError> {
         let in_pod = match &self.command {
             MeasureCommand::Events(_) => 1,
@@ -184,7 +183,7 @@ impl MeasureOptions {
     }
 }
 
-/// The given numbers, each once and in order: pods and streams are only added.
+/// The given numbers, sorted and unique: pods and streams are only added.
 pub(super) fn ascending(given: &[usize]) -> Vec<usize> {
     let mut numbers = given.to_vec();
     numbers.sort_unstable();

@@ -23,8 +23,8 @@ use crate::host;
 use crate::pleg::Generic;
 use crate::workload::Workload;
 
-/// Measures all cells. Fails if the runtime cannot be used any more. What was measured before is in
-/// the results.
+/// Measures all cells. Fails if the runtime cannot be used any more; the results then hold the
+/// figures so far.
 pub(super) async fn measure(
     session: Arc<Session>,
     options: PlegOptions,
@@ -66,7 +66,7 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// A time for which the pods are watched in one way.
+/// The time in which the pods are watched in one way.
 struct Window<'a> {
     population: &'a Population,
     meter: &'a CpuMeter,
@@ -89,13 +89,13 @@ impl Window<'_> {
         let mut churn = Churn::new(self.population, arrivals.clone());
         let deadline = Instant::now() + self.duration;
         match load {
-            // The window itself is what is to pass.
+            // Only the window has to pass.
             Load::Idle => tokio::time::sleep_until(deadline).await,
             Load::Busy => churn.until(deadline).await,
         }
         let (cpu, window) = (self.meter.read().since(cpu), host::elapsed(began));
         let (traffic, counts) = (follower.traffic(), relists.as_ref().map(Relists::counts));
-        // The watcher goes on until it knows of the last changes.
+        // The watcher continues until it knows of the last changes.
         let sample = churn.ended().await?;
         follower.check()?;
         let (relists, failed_relists) = counts.unwrap_or_default();
@@ -121,7 +121,7 @@ impl Window<'_> {
     }
 }
 
-/// The streams of a watcher: the session's, which is closed where events are not to be sent.
+/// The streams of a watcher: the session's, which is closed if events must not be sent.
 async fn streams(
     session: &Session,
     watching: Watching,
@@ -135,7 +135,7 @@ async fn streams(
 }
 
 impl Watching {
-    /// How long after a relist the next one begins; absent without relists.
+    /// The pause between relists; `None` without relists.
     fn relist_period(self) -> Option<Duration> {
         match self {
             Self::Relists => Some(Generic::PERIOD),

@@ -1,4 +1,4 @@
-//! The pods of a measurement: each with as many containers as are wanted, which wait for their end.
+//! The pods of a measurement: each with the same number of containers, which wait to be killed.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::history::{ContainerId, Reply, Request, SandboxId, SandboxSpec};
 use crate::limits;
 use crate::workload::Workload;
 
-/// All pods that a measurement has made. They are removed at the end of the session.
+/// All pods of a measurement. They are removed at the end of the session.
 #[derive(Debug)]
 pub(super) struct Population {
     session: Arc<Session>,
@@ -20,7 +20,6 @@ pub(super) struct Population {
     pods: Vec<Arc<Mutex<Pod>>>,
 }
 
-/// One pod, with its running containers.
 #[derive(Debug)]
 pub(super) struct Pod {
     session: Arc<Session>,
@@ -32,7 +31,6 @@ pub(super) struct Pod {
 }
 
 impl Population {
-    /// No pods yet.
     pub(super) fn new(session: Arc<Session>, in_pod: usize, workload: Workload) -> Self {
         Self {
             session,
@@ -42,7 +40,6 @@ impl Population {
         }
     }
 
-    /// The session in which they are made.
     pub(super) fn session(&self) -> &Arc<Session> {
         &self.session
     }
@@ -51,7 +48,7 @@ impl Population {
         &self.pods
     }
 
-    /// Makes pods until there are so many.
+    /// Creates pods up to the given number.
     pub(super) async fn grow(&mut self, to: usize) -> Result<(), MeasureError> {
         let places = Arc::new(Semaphore::new(limits::PODS_AT_ONCE));
         let mut making = JoinSet::new();
@@ -97,13 +94,13 @@ impl Pod {
         Ok(pod)
     }
 
-    /// The next container to be killed, in turn, and its place in the pod.
+    /// The next container to kill, round-robin, and its index in the pod.
     pub(super) fn next(&self) -> (usize, ContainerId) {
         let place = self.attempts as usize % self.containers.len();
         (place, self.containers[place].clone())
     }
 
-    /// Removes the container at this place, which has ended, and starts its successor.
+    /// Removes the ended container at this index, and starts its successor.
     pub(super) async fn replace(&mut self, place: usize) -> Result<(), MeasureError> {
         let ended = self.containers[place].clone();
         call(&self.session, Request::RemoveContainer(ended)).await?;

@@ -1,11 +1,11 @@
-//! How the rate of changes is raised, and when events count as lagging.
+//! The increase of the rate of changes, and the criterion of lag.
 
 use std::time::Duration;
 
 use crate::limits;
 
-/// How many changes are under way at once in each step: twice as many as in the one before, and at
-/// last one in each pod.
+/// The number of parallel changes in each step: twice that of the previous one, and finally one in
+/// each pod.
 pub(super) fn steps(pods: usize) -> impl Iterator<Item = usize> {
     let doubled = move |parallel: &usize| match *parallel {
         all if all == pods => None,
@@ -14,8 +14,8 @@ pub(super) fn steps(pods: usize) -> impl Iterator<Item = usize> {
     std::iter::successors((pods > 0).then_some(1), doubled)
 }
 
-/// Whether events lag: some are missing, or their median latency is more than twice that of changes
-/// one after the other, and above what the host's scheduler explains.
+/// Whether events lag: some are missing, or their median latency is more than twice that of
+/// sequential changes, and exceeds the delay of the host's scheduler.
 pub(super) fn lags(alone: Option<Duration>, now: Option<Duration>, missing: usize) -> bool {
     let doubled = |alone: Duration, now| now > alone.max(limits::LAG_FLOOR) * 2;
     match (alone, now) {
@@ -26,13 +26,13 @@ pub(super) fn lags(alone: Option<Duration>, now: Option<Duration>, missing: usiz
     }
 }
 
-/// Whether a step that the bound of time has cut short shows anything.
+/// Whether a step cut short by the time limit is representative.
 pub(super) fn is_representative(changes: usize, wanted: usize) -> bool {
     changes * 2 >= wanted
 }
 
-/// Create, start, exit and remove of so many containers as changes per second; absent if no time
-/// has passed.
+/// Create, start, exit and remove of the containers as changes per second; `None` if no time has
+/// passed.
 pub(super) fn rate(containers: usize, took: Duration) -> Option<f64> {
     const CHANGES_OF_EACH: f64 = 4.0;
     let containers = u32::try_from(containers).unwrap_or(u32::MAX);

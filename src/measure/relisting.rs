@@ -1,4 +1,4 @@
-//! Relists as a kubelet's Generic PLEG makes them, which note the exits that they show.
+//! Relists like a kubelet's Generic PLEG, and records the exits that they show.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,12 +14,12 @@ use crate::host;
 use crate::metrics::Metrics;
 use crate::pleg::LifecycleKind;
 
-/// A PLEG that knows the pods as they are now.
+/// A PLEG that knows the current pods.
 pub(super) struct Relisting {
     pleg: LivePleg,
 }
 
-/// Its relists, until this is dropped.
+/// The relists, until dropped.
 #[derive(Debug)]
 pub(super) struct Relists {
     counts: Arc<Counts>,
@@ -33,7 +33,7 @@ struct Counts {
 }
 
 impl Relisting {
-    /// Relists once, for the pods as they are.
+    /// Relists once, to learn the current pods.
     pub(super) async fn prepare(session: &Session) -> Result<Self, MeasureError> {
         let (client, metrics) = (session.client().clone(), Metrics::default());
         let mut pleg = LivePleg::new(client, metrics, session.labels());
@@ -55,7 +55,7 @@ impl Relisting {
 }
 
 impl Relists {
-    /// How many have ended, and how many of them have failed.
+    /// The number of relists, and of failed ones.
     pub(super) fn counts(&self) -> (u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (count(&self.counts.all), count(&self.counts.failed))
@@ -77,7 +77,7 @@ async fn relist(mut pleg: LivePleg, period: Duration, arrivals: Arrivals, counts
     }
 }
 
-/// Notes the containers that the PLEG reports as dead. A kubelet hears of them at the end of the
+/// Records the containers that the PLEG reports as dead. A kubelet learns of them at the end of the
 /// relist at the latest.
 fn note(relist: &Relist, arrivals: &Arrivals) {
     let at = host::now();

@@ -1,18 +1,18 @@
-//! The figures so far: what was measured before an interruption is reported, too.
+//! The figures so far: those measured before an interruption are reported, too.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::measurement::{EventsCell, Measurement, PlegCell, VERSION};
 use crate::run::Surroundings;
 
-/// Collects what is measured. Cheap to clone; all clones collect together.
+/// Collects figures. Cheap to clone; all clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     measurement: Arc<Mutex<Option<Measurement>>>,
 }
 
 impl Results {
-    /// Begins with what is known of the node.
+    /// Records the facts about the node.
     pub(super) fn begin(&self, surroundings: &Surroundings) {
         let info = &surroundings.info;
         *self.lock() = Some(Measurement {
@@ -31,22 +31,20 @@ impl Results {
         });
     }
 
-    /// Adds a cell of `measure events`.
     pub(super) fn add_events(&self, cell: EventsCell) {
         self.with(|measurement| measurement.events.push(cell));
     }
 
-    /// Adds a cell of `measure pleg`.
     pub(super) fn add_pleg(&self, cell: PlegCell) {
         self.with(|measurement| measurement.pleg.push(cell));
     }
 
-    /// Notes what cannot be measured.
+    /// Records a figure that cannot be measured.
     pub(super) fn note(&self, note: String) {
         self.with(|measurement| measurement.notes.push(note));
     }
 
-    /// All that was measured; nothing if the measurement has not begun.
+    /// All figures; `None` if the measurement has not begun.
     pub(super) fn take(&self) -> Option<Measurement> {
         self.lock().take()
     }

@@ -1,22 +1,22 @@
-//! The delays of some changes, and how many were not seen.
+//! The delays of some changes, and the number of missed ones.
 
 use std::time::Duration;
 
 use super::measurement::Times;
 use crate::outcome::Spread;
 
-/// What was measured of some changes.
+/// The figures of some changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// How many containers have ended.
+    /// The number of ended containers.
     pub(super) changes: usize,
-    /// How often that was not seen within the bound.
+    /// The number of observations missing at the timeout.
     pub(super) missing: usize,
     delays: Spread,
 }
 
 impl Sample {
-    /// Adds one change, of which so many watchers were to know, and when each did.
+    /// Adds one change, with the number of watchers and the delays of those that learned of it.
     pub(super) fn add(&mut self, delays: &[Duration], watchers: usize) {
         self.changes += 1;
         self.missing += watchers.saturating_sub(delays.len());
@@ -25,19 +25,18 @@ impl Sample {
         }
     }
 
-    /// Adds all changes of another.
     pub(super) fn merge(&mut self, other: &Self) {
         self.changes += other.changes;
         self.missing += other.missing;
         self.delays.merge(&other.delays);
     }
 
-    /// The median, if there is any delay.
+    /// The median; `None` without delays.
     pub(super) fn median(&self) -> Option<Duration> {
         self.delays.percentile(50)
     }
 
-    /// The delays in figures, if there are any.
+    /// The quantiles of the delays; `None` without delays.
     pub(super) fn times(&self) -> Option<Times> {
         Some(Times {
             samples: self.delays.count(),
@@ -48,7 +47,7 @@ impl Sample {
     }
 }
 
-/// As many nanoseconds as a file can have: 584 years.
+/// Nanoseconds in 64 bits: up to 584 years.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The whole of a measurement: its session, its table and its files.
+//! A whole measurement: its session, its table and its files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::files::{Draft, OutputError};
 use crate::run::{self, Exit, RunOptions, Surroundings, Target};
 use crate::terminal;
 
-/// Measures what the options ask for, prints the table, and removes all that was made. Returns the
-/// exit code: undecided if anything could not be measured or removed.
+/// Executes the selected measurement, prints the table, and removes all that it created. Returns
+/// the exit code: undecided if anything could not be measured or removed.
 pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, MeasureError> {
     options.check()?;
     let node = options.node();
@@ -77,7 +77,7 @@ async fn work(
     }
 }
 
-/// A run's options, as far as its session goes by them.
+/// The options of a run that its session needs.
 fn session_options(target: &Target, options: &MeasureOptions) -> RunOptions {
     let node = options.node();
     let allow = node.allow.iter().map(|allowed| match allowed {
@@ -94,7 +94,7 @@ fn session_options(target: &Target, options: &MeasureOptions) -> RunOptions {
     }
 }
 
-/// Says what went wrong; returns the exit code.
+/// Prints the errors and returns the exit code.
 fn conclude(faults: &[String]) -> Exit {
     for fault in faults {
         terminal::say(&format!("error: {fault}"));

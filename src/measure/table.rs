@@ -8,10 +8,9 @@ use comfy_table::{CellAlignment, Table};
 use super::measurement::{EventsCell, Measurement, PlegCell, Times};
 use crate::report::span;
 
-/// What stands for a figure that was not measured.
+/// The text of a figure that was not measured.
 const ABSENT: &str = "-";
 
-/// The columns of `measure events`.
 pub(super) const EVENTS: [&str; 10] = [
     "PODS",
     "SUBSCRIBERS",
@@ -25,7 +24,6 @@ pub(super) const EVENTS: [&str; 10] = [
     "LAG AT",
 ];
 
-/// The columns of `measure pleg`.
 pub(super) const PLEG: [&str; 13] = [
     "PODS",
     "CONTAINERS",
@@ -68,7 +66,6 @@ fn table<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = [String;
     lines.collect()
 }
 
-/// A row of `measure events`.
 pub(super) fn events_row(cell: &EventsCell) -> [String; EVENTS.len()] {
     let [median, p99, worst] = times(cell.latency);
     let killed = cell.steps.first().map_or(0, |step| step.killed);
@@ -92,7 +89,6 @@ pub(super) fn events_row(cell: &EventsCell) -> [String; EVENTS.len()] {
     ]
 }
 
-/// A row of `measure pleg`.
 pub(super) fn pleg_row(cell: &PlegCell) -> [String; PLEG.len()] {
     let [median, _, worst] = times(cell.delay);
     [
@@ -112,7 +108,7 @@ pub(super) fn pleg_row(cell: &PlegCell) -> [String; PLEG.len()] {
     ]
 }
 
-/// The median, what 99 % do not exceed, and the longest.
+/// The median, the 99th percentile, and the maximum.
 pub(super) fn times(times: Option<Times>) -> [String; 3] {
     let Some(times) = times else {
         return [ABSENT; 3].map(str::to_owned);
@@ -120,12 +116,11 @@ pub(super) fn times(times: Option<Times>) -> [String; 3] {
     [times.median_ns, times.p99_ns, times.worst_ns].map(|ns| span(Duration::from_nanos(ns)))
 }
 
-/// Changes per second.
 pub(super) fn rate(rate: Option<f64>) -> String {
     rate.map_or(ABSENT.to_owned(), |rate| format!("{rate:.1}"))
 }
 
-/// The rate at which events lagged, if they did at any of those that were tried.
+/// The rate at which events lagged, if any did.
 fn lag(cell: &EventsCell) -> String {
     match cell.rate_without_lag {
         Some(_) if cell.rate_with_lag.is_none() => "none".to_owned(),
@@ -141,7 +136,7 @@ pub(super) fn share(used_ns: Option<u64>, window_ns: u64) -> String {
     })
 }
 
-/// What has to be known to read the figures.
+/// The explanations of the figures.
 pub(super) fn notes(measurement: &Measurement) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cell) = measurement.pleg.first() {
@@ -164,7 +159,7 @@ pub(super) fn notes(measurement: &Measurement) -> Vec<String> {
     }
     if measurement.foreign_pods > 0 {
         notes.push(format!(
-            "{} pods of others were on the node",
+            "{} foreign pods were on the node",
             measurement.foreign_pods
         ));
     }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::history::{Body, CallId, Entry, Request, SubscriptionId};
 
-/// What a watcher has sent and received. Bytes are those of the messages, without what HTTP/2 adds.
+/// The traffic of a watcher. Bytes are those of the messages, without HTTP/2 framing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
-    /// Calls that have returned.
     pub(super) calls: u64,
     /// The bytes of their requests and replies.
     pub(super) call_bytes: u64,
@@ -17,7 +16,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Takes in an entry: a call such as a PLEG makes, or an event of one of these streams.
+    /// Adds an entry: a call of a PLEG, or an event of one of these streams.
     pub(super) fn take(&mut self, entry: &Entry, streams: &[SubscriptionId]) {
         match &entry.body {
             Body::CallBegan {
@@ -46,7 +45,7 @@ impl Traffic {
     }
 }
 
-/// Whether a PLEG makes such a call. Those that make and remove pods are none of these.
+/// Whether a PLEG makes such a call; the calls that create and remove pods are excluded.
 fn is_of_pleg(request: &Request) -> bool {
     matches!(
         request,

@@ -16,7 +16,7 @@ impl BareCounter {
         self.0.inc();
     }
 
-    /// Raises the counter to a total that is kept elsewhere; never lowers it.
+    /// Raises the counter to a total from elsewhere; never lowers it.
     pub(super) fn raise_to(&self, count: u64) {
         self.0.inner().fetch_max(count, Ordering::Relaxed);
     }

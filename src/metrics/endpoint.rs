@@ -20,7 +20,6 @@ const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Debug)]
 pub struct Endpoint(Server);
 
-/// Why the metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error("serve metrics at {address}: {source}")]
 pub struct EndpointError {
@@ -41,7 +40,7 @@ impl Endpoint {
         server.map(Self).map_err(failed)
     }
 
-    /// The line to print when it has started.
+    /// The line printed at its start.
     pub fn announcement(&self) -> String {
         let address = self.address();
         let said = format!("metrics at http://{address}/metrics");

@@ -25,7 +25,7 @@ impl Machine {
         self.send(&event);
     }
 
-    /// Sends an event about an unknown id, if the behaviour says so.
+    /// Sends an event about an unknown id, if so configured.
     pub(super) fn announce_unknown_id(&mut self, kind: EventKind, id: &ContainerId) {
         if self.behaviour.reports_spuriously(NonTransition::UnknownId) {
             self.announce_without_sandbox(kind, id);

@@ -1,8 +1,8 @@
-//! Everything in which one runtime may differ from another, as data.
+//! All differences between runtimes, as data.
 //!
-//! The default is a fully conformant runtime. What the CRI permits to be different, and every
-//! defect that the suite must notice, is another value here: a field that the machine consults, or
-//! a hook on events and replies. Nothing else in the model may branch on which runtime it imitates.
+//! The default is a fully conformant runtime. Permitted differences, and every defect that the
+//! suite must notice, are other values here: a field that the machine consults, or a hook on events
+//! and replies. Nothing else in the model may branch on which runtime it imitates.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub enum Delivery {
 /// The answer to a call, and its delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Delay after the requested operation has completed; `None` if no answer is ever given.
+    /// Delay after the requested operation has completed; `None` for no answer at all.
     pub after: Option<Duration>,
     pub result: Result<Reply, CallFault>,
 }
@@ -49,7 +49,7 @@ pub enum StreamSupport {
     Silent,
 }
 
-/// Which subscribers receive an event.
+/// The subscribers that receive an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FanOutPolicy {
     /// Every subscriber.
@@ -63,7 +63,7 @@ pub enum FanOutPolicy {
     NewestOnly,
 }
 
-/// What happens to events while no subscriber is connected.
+/// The fate of events while no subscriber is connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replay {
     /// They are lost.
@@ -75,11 +75,11 @@ pub enum Replay {
     TailToFirst,
     /// Every later subscriber receives all of them again.
     ToEach,
-    /// Every new subscriber receives the most recent events, delivered before or not.
+    /// Every new subscriber receives the most recent events, even if they were delivered before.
     Latest,
 }
 
-/// What happens when the queue of a subscriber that does not read is full.
+/// The reaction to a full queue of a subscriber that does not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FullQueue {
     /// Its stream fails; other subscribers are not affected.
@@ -91,19 +91,19 @@ pub enum FullQueue {
     Wedge,
 }
 
-/// How `CreateContainer` responds where the sandbox has a container of the same name and attempt.
+/// The response of `CreateContainer` if the sandbox has a container of the same name and attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Twin {
     /// With `ALREADY_EXISTS`.
     #[default]
     Refused,
-    /// With the container that is there, as CRI-O does.
+    /// With the existing container, as CRI-O does.
     First,
     /// With a second container.
     Second,
 }
 
-/// When the runtime detects that a process has exited.
+/// The time at which the runtime detects that a process has exited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExitDetection {
     /// At once.
@@ -118,7 +118,7 @@ pub enum ExitDetection {
     Never,
 }
 
-/// What the OOM kill of a child process does to its container.
+/// The effect of a child process's OOM kill on its container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChildKill {
     #[default]
@@ -128,7 +128,7 @@ pub enum ChildKill {
     EndsContainer,
 }
 
-/// Which containers are affected by an OOM kill that the pod's memory limit caused.
+/// The containers affected by an OOM kill that the pod's memory limit caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PodKill {
     /// The container of the killed process is marked as OOM killed.
@@ -141,7 +141,7 @@ pub enum PodKill {
     EndsAll,
 }
 
-/// What the runtime does with the stop signal in a container's configuration.
+/// The handling of the stop signal in a container's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopSignals {
     /// `StopContainer` sends it and `ContainerStatus` reports it.
@@ -155,7 +155,7 @@ pub enum StopSignals {
     Unknown,
 }
 
-/// What the runtime knows after a restart about exits that happened while it was down.
+/// The runtime's knowledge after a restart about exits that happened while it was down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Restart {
     /// It recovers them with exit code and reason, and sends their events.
@@ -165,13 +165,13 @@ pub enum Restart {
     RecoversSilently,
     /// It reports exit code 255 and reason `Unknown`, and sends no events, as containerd.
     ReportsUnknown,
-    /// It recovers them, but does not detect those of this time after its start.
+    /// It recovers them, but does not detect those within this time after its start.
     MissesExitsFor(Duration),
-    /// It does not detect them: the containers are reported as running for ever.
+    /// It does not detect them: the containers are reported as running forever.
     Forgets,
 }
 
-/// What happens to a container whose monitor is killed.
+/// The effect of killing a container's monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MonitorDeath {
     /// Its process is killed, and its exit detected at once.
@@ -179,33 +179,33 @@ pub enum MonitorDeath {
     EndsContainer,
     /// Its process is killed, and its exit detected twice.
     EndsContainerTwice,
-    /// Its exit is detected, but its process lives on, as with containerd 2.x.
+    /// Its exit is detected, but its process keeps running, as with containerd 2.x.
     LeavesProcess,
-    /// Its process is killed, and its exit never detected.
+    /// Its process is killed, and its exit is never detected.
     Unnoticed,
-    /// It runs on, and its exit is never detected.
+    /// It keeps running, and its exit is never detected.
     Unwatched,
 }
 
-/// What becomes of streams that are opened in the first seconds of a restarted daemon.
+/// The behaviour of streams that are opened in the first seconds of a restarted daemon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyStreams {
-    /// They bring events like any other.
+    /// They deliver events like any other.
     #[default]
     Work,
-    /// They are refused, though lists are answered.
+    /// They are refused, although lists are answered.
     Refused,
-    /// They stay open and bring nothing.
+    /// They stay open without events.
     Silent,
 }
 
-/// What happens while the monitor of a container is frozen.
+/// The effect of freezing a container's monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MonitorFreeze {
-    /// The container's exit is detected when the monitor runs on.
+    /// The container's exit is detected when the monitor continues.
     #[default]
     DelaysExit,
-    /// No container's exit is detected until the monitor runs on.
+    /// No container's exit is detected until the monitor continues.
     DelaysAllExits,
     /// The container's exit is never detected.
     LosesExit,
@@ -220,7 +220,6 @@ pub enum Order {
     Random,
 }
 
-/// How a runtime behaves.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -233,25 +232,21 @@ pub struct Behaviour {
     pub events: Vec<EventHook>,
     /// Hooks that each answer passes, in this order, on its way to its caller.
     pub replies: Vec<ReplyHook>,
-    /// How `GetContainerEvents` responds.
     pub stream_support: StreamSupport,
-    /// Which subscribers receive an event.
     pub fan_out: FanOutPolicy,
-    /// What happens to events while no subscriber is connected.
     pub replay: Replay,
-    /// How many events are queued for a subscriber that does not read.
+    /// The maximum number of queued events of a subscriber that does not read.
     pub queue: usize,
-    /// What happens when this queue is full.
     pub full_queue: FullQueue,
     /// Whether `ListContainers` blocks while a full queue blocks the event stream.
     pub lists_wait_for_events: bool,
-    /// How long a subscription takes to become effective.
+    /// The delay after which a subscription becomes effective.
     pub effective_after: Duration,
     /// Whether response headers are sent before the first event.
     pub sends_headers_at_once: bool,
     /// Whether a stream ends at the client's deadline.
     pub honours_deadlines: bool,
-    /// After what time the server closes a stream with OK; never if absent.
+    /// The age at which the server closes a stream with OK; never if absent.
     pub max_stream_age: Option<Duration>,
     /// Whether a disconnected subscriber consumes one more event, as with containerd 1.7.
     pub zombie_subscribers: bool,
@@ -260,33 +255,28 @@ pub struct Behaviour {
     /// Whether `PodSandboxStatus` includes the sandbox's container statuses and their timestamp,
     /// as CRI-O does; containerd 2.1 does not.
     pub reports_containers: bool,
-    /// When the runtime detects that a process has exited.
     pub exit_detection: ExitDetection,
-    /// What the runtime knows after a restart about exits that happened while it was down.
     pub restart: Restart,
     /// Whether, after a restart, exits of containers that were started before it go undetected.
     pub loses_monitors: bool,
-    /// Whether the exit of a container goes undetected whose stop was under way when the runtime
+    /// Whether an exit goes undetected if a stop of its container was in progress when the runtime
     /// ended.
     pub loses_interrupted_stops: bool,
     /// Whether containers that were never started are lost when the runtime is killed.
     pub loses_created_containers: bool,
-    /// Whether a runtime that is asked to stop waits for its subscribers to leave.
+    /// Whether a runtime waits for its subscribers to leave before it stops.
     pub stops_after_streams: bool,
-    /// Whether streams stay open, and silent, when the runtime ends: another process holds their
+    /// Whether streams stay open, and silent, when the runtime ends: another process keeps their
     /// connections.
     pub streams_outlive_daemon: bool,
-    /// What becomes of streams that are opened in the first seconds of a restarted daemon.
     pub early_streams: EarlyStreams,
     /// Whether the exit of a container is lost while its monitor has no room on the disk.
     pub loses_exits_on_full_disk: bool,
-    /// What happens to a container whose monitor is killed.
     pub monitor_death: MonitorDeath,
-    /// What happens while the monitor of a container is frozen.
     pub monitor_freeze: MonitorFreeze,
-    /// How much of a grace period is waited for, in percent.
+    /// The percentage of a grace period that the runtime waits.
     pub grace_percent: u32,
-    /// How long a removed container is still listed.
+    /// The time for which a removed container is still listed.
     pub listed_after_removal: Duration,
     /// Whether the death of a sandbox's own process is detected.
     pub detects_sandbox_deaths: bool,
@@ -296,23 +286,18 @@ pub struct Behaviour {
     pub stops_wait_for_stops: bool,
     /// Whether a stop signal is sent at all.
     pub sends_stop_signal: bool,
-    /// What the runtime does with the stop signal in a container's configuration.
     pub stop_signals: StopSignals,
-    /// What the OOM kill of a child process does to its container.
     pub child_kill: ChildKill,
-    /// Which containers are affected by an OOM kill that the pod's memory limit caused.
     pub pod_kill: PodKill,
     /// Whether an OOM kill ends all processes of a container with `memory.oom.group` set.
     pub honours_oom_groups: bool,
     /// Whether the streaming variants of the list calls are implemented.
     pub streams_lists: bool,
-    /// Transitions whose required event is not sent.
+    /// Transitions without their required event.
     pub suppressed: &'static [Transition],
-    /// Occurrences for which an event is sent although nothing changed.
+    /// Occurrences with an event although nothing changed.
     pub spurious: &'static [NonTransition],
-    /// What remains after a sandbox or a container could not be created.
     pub leftover: Leftover,
-    /// How a container of a name that is taken is created.
     pub twin: Twin,
     /// Whether containers stay listed when their sandbox is removed.
     pub keeps_containers_of_removed_sandboxes: bool,
@@ -320,9 +305,9 @@ pub struct Behaviour {
     pub refuses_removal_of_started: bool,
     /// Whether a container's process keeps running after the container has been removed.
     pub leaks_processes: bool,
-    /// What is not released.
+    /// The resource that is never released.
     pub leaks: Option<Resource>,
-    /// Whether each event that nobody gets is a line in the log.
+    /// Whether each event without a receiver is logged.
     pub logs_discards: bool,
     /// Whether a container is removed again, without DELETED, when its `CreateContainer` call was
     /// abandoned.
@@ -338,11 +323,8 @@ pub struct Behaviour {
     pub reports_pid_target: bool,
     /// Whether an exit is reported when the fatal signal arrives, before the core dump is written.
     pub reports_exit_at_signal: bool,
-    /// The exit code recorded for a process that is killed when its sandbox is stopped.
     pub sandbox_stop_exit_code: i32,
-    /// The exit code that is reported for a process.
     pub exit_code: fn(ProcessExit) -> i32,
-    /// The exit reason that is reported for a process.
     pub exit_reason: fn(ProcessExit) -> &'static str,
 }
 
@@ -409,7 +391,7 @@ impl Default for Behaviour {
     }
 }
 
-/// The exit reason as the common runtimes spell it.
+/// The exit reason in the spelling of the common runtimes.
 fn reason(end: ProcessExit) -> &'static str {
     match end {
         ProcessExit { oom: true, .. } => "OOMKilled",
@@ -430,12 +412,12 @@ impl Delivery {
 }
 
 impl Behaviour {
-    /// Scales a deliberate delay: on a slow machine it has to be longer to be noticed.
+    /// Scales a deliberate delay: a slow machine needs a longer one.
     pub(super) fn scaled(&self, delay: Duration) -> Duration {
         delay * self.lateness_percent / 100
     }
 
-    /// How long a subscription takes to become effective, scaled.
+    /// The scaled delay after which a subscription becomes effective.
     pub(super) fn effective_in(&self) -> Duration {
         self.scaled(self.effective_after)
     }

@@ -1,4 +1,4 @@
-//! Checkpoints of containers, and what is restored from them.
+//! Checkpoints of containers, and their restoration.
 
 use super::containers::no_container;
 use super::machine::{Machine, fault};
@@ -8,7 +8,7 @@ use crate::history::{
 };
 
 impl Machine {
-    /// Writes a checkpoint of a running container, which runs on.
+    /// Writes a checkpoint of a running container, which continues.
     pub(super) fn checkpoint_container(
         &mut self,
         id: &ContainerId,
@@ -17,7 +17,8 @@ impl Machine {
         let container = self.containers.get(id).ok_or_else(|| no_container(id))?;
         let state = container.status.state;
         if state != ContainerState::Running {
-            let message = format!("container {id} is {state}, and only what runs has a checkpoint");
+            let message =
+                format!("container {id} is {state}, and only a running container has a checkpoint");
             return Err(fault(StatusCode::FAILED_PRECONDITION, message));
         }
         let image = container.spec.image.clone();
@@ -28,8 +29,8 @@ impl Machine {
         Ok(Reply::Done)
     }
 
-    /// The reference of a container's image; for one that is restored, of that of the container
-    /// that the checkpoint was made of.
+    /// The reference of a container's image; for a restored one, that of the checkpointed
+    /// container.
     pub(super) fn reference_of<'a>(&'a self, spec: &'a ContainerSpec) -> &'a str {
         let checkpoint = spec
             .checkpoint()

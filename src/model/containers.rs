@@ -19,7 +19,6 @@ use crate::history::{
     RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text, User,
 };
 
-/// The runtime's record of a container.
 #[derive(Clone, Debug)]
 pub(super) struct Container {
     pub(super) spec: Arc<ContainerSpec>,
@@ -28,15 +27,15 @@ pub(super) struct Container {
     created_nth: u64,
     /// Its process, while it runs.
     pub(super) process: Option<ProcessPlan>,
-    /// How and when its process ended, whether the runtime has detected that or not.
+    /// The end of its process, even if the runtime has not detected it.
     pub(super) ended: Option<(ProcessExit, HostInstant)>,
     /// Whether the OOM kill of a child process is to be reported as the exit reason.
     child_killed: bool,
     /// Whether it has exited while a child process keeps running.
     child_left: bool,
-    /// What happens to its process as soon as that is no longer frozen; none if it is not frozen.
+    /// The pending effects on its frozen process; `None` if it is not frozen.
     held: Option<Vec<Timer>>,
-    /// Whether its process lives on although the runtime has reported its end.
+    /// Whether its process keeps running although the runtime has reported its end.
     process_left: bool,
     /// The OCI runtime crash that is still to happen, if the sandbox's handler crashes on demand.
     pub(super) pending_crash: Option<Flaw>,
@@ -151,14 +150,14 @@ impl Machine {
         self.containers.insert(id, container);
     }
 
-    /// The state of a container; none if it does not exist.
+    /// The state of a container; `None` if it does not exist.
     pub(super) fn state_of(&self, id: &ContainerId) -> Option<ContainerState> {
         self.containers
             .get(id)
             .map(|container| container.status.state)
     }
 
-    /// Sends an event about a container to which nothing has happened.
+    /// Sends an event about an unchanged container.
     pub(super) fn announce_container(&mut self, kind: EventKind, id: &ContainerId) {
         if let Some(container) = self.containers.get(id) {
             let sandbox = container.spec.sandbox.clone();
@@ -246,7 +245,7 @@ impl Machine {
         Ok(Reply::Done)
     }
 
-    /// Deletes a container, and `reports` that by an event or not.
+    /// Deletes a container, with an event if `reports`.
     pub(super) fn delete_container(&mut self, id: &ContainerId, reports: bool) {
         let Some(container) = self.containers.remove(id) else {
             return;
@@ -334,8 +333,7 @@ impl Machine {
         }
     }
 
-    /// Detects the exit of a container's process, if it has exited, and `reports` it by an event or
-    /// not.
+    /// Detects the exit of a container's process, if it has exited, with an event if `reports`.
     pub(super) fn detect_exit(&mut self, id: &ContainerId, reports: bool) {
         if self.awaits_monitor(id) {
             return;
@@ -433,7 +431,7 @@ impl Machine {
         ids.cloned().collect()
     }
 
-    /// The container statuses of a sandbox, as an event's snapshot shows them.
+    /// The container statuses of a sandbox, for an event's snapshot.
     pub(super) fn statuses_in(&mut self, sandbox: &SandboxId) -> Vec<Shared<ContainerStatus>> {
         let ids = self.containers_in(sandbox).into_iter();
         ids.filter_map(|id| Some(self.containers.get(&id)?.status.clone().into()))

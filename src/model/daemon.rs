@@ -9,14 +9,14 @@ use super::timer_queue::later;
 use crate::history::{ContainerId, ContainerState, HostInstant, Request, RuntimeNanos, StatusCode};
 use crate::host::RuntimeEnd;
 
-/// How long a daemon takes to stop that waits for its subscribers.
+/// The stopping time of a daemon that waits for its subscribers.
 const ENDLESS: Duration = Duration::from_secs(24 * 3600);
 
-/// How long a daemon counts as just started.
+/// The time for which a daemon counts as just started.
 const EARLY: Duration = Duration::from_secs(6);
 
 impl Machine {
-    /// Ends the daemon; returns how long that takes. Containers keep running; calls and streams
+    /// Ends the daemon; returns the time this takes. Containers keep running; calls and streams
     /// fail.
     pub fn end_daemon(&mut self, now: HostInstant, how: RuntimeEnd) -> Duration {
         self.advance(now);
@@ -87,7 +87,7 @@ impl Machine {
         }
     }
 
-    /// Stops monitoring the running containers if the behaviour says so.
+    /// Stops monitoring the running containers if so configured.
     fn lose_monitors(&mut self) {
         if self.behaviour.loses_monitors {
             let running = self

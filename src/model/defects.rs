@@ -1,7 +1,7 @@
-//! The implementations of the defects, by name. `cases/defects.yaml` describes each defect, the
-//! bug it imitates and what must detect it.
+//! The implementations of the defects, by name. `cases/defects.yaml` describes each defect, the bug
+//! it imitates and what must detect it.
 //!
-//! Each is a row of one of the tables in this folder: `stream` and `order` lose, repeat, reorder
+//! Each is a row of one of the tables in this directory: `stream` and `order` lose, repeat, reorder
 //! and delay events, `statuses` changes the snapshots they carry, `fields` their time, type and id,
 //! `subscribers` their fan-out and the life of streams, `replies` changes answers, `capabilities`
 //! optional features, `behaviour` the model itself, and `failures` failed and abandoned calls.
@@ -23,7 +23,7 @@ use super::behaviour::{Behaviour, EventHook, ReplyHook};
 /// A defect's name and implementation.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedFault {
-    /// Its name in `cases/defects.yaml` and on the command line.
+    /// The name in `cases/defects.yaml` and on the command line.
     pub name: &'static str,
     pub fault: Fault,
 }
@@ -34,9 +34,9 @@ type Row = (&'static str, Fault);
 /// The implementation of a defect.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// Transforms each event for each subscriber; depends on the events of one pod alone.
+    /// Transforms each event for each subscriber; depends only on the events of one pod.
     Events(EventHook),
-    /// Transforms a whole stream: events of concurrent cases have an influence, too.
+    /// Transforms a whole stream: depends on events of concurrent cases, too.
     Stream(EventHook),
     /// Transforms each answer.
     Replies(ReplyHook),
@@ -77,7 +77,6 @@ pub fn faults() -> impl Iterator<Item = NamedFault> {
         .map(|&(name, fault)| NamedFault { name, fault })
 }
 
-/// The defect of this name, if there is one.
 pub fn fault_named(name: &str) -> Option<NamedFault> {
     faults().find(|fault| fault.name == name)
 }

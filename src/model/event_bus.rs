@@ -11,11 +11,9 @@ use super::random::Random;
 use super::timer_queue::later;
 use crate::history::{CallFault, Event, HostInstant, RuntimeNanos, StatusCode, StreamEnd};
 
-/// Identifies a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subscriber(u64);
 
-/// The next item of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamItem {
     Event(Box<Event>),
@@ -24,14 +22,14 @@ pub enum StreamItem {
     Pending,
 }
 
-/// What a hook knows about the delivery of an event to one subscriber.
+/// The context of a hook for the delivery of an event to one subscriber.
 #[derive(Debug)]
 pub struct HookContext<'a> {
     /// When the event is sent.
     pub at: HostInstant,
-    /// How many events of the stream this hook has seen before.
+    /// The number of earlier events of the stream.
     pub nth: u64,
-    /// Events that the hook keeps between its calls for this stream.
+    /// Events that the hook retains between its calls for this stream.
     pub held: &'a mut Vec<Event>,
     random: &'a mut Random,
 }
@@ -44,7 +42,6 @@ pub(super) struct HookState {
 }
 
 impl HookContext<'_> {
-    /// A pseudo-random number.
     pub fn random(&mut self) -> u64 {
         self.random.next()
     }
@@ -61,11 +58,10 @@ pub(super) struct EventBus {
     backlog: VecDeque<Event>,
     /// Events that were sent while no subscriber was connected, kept for every later subscriber.
     missed: VecDeque<Event>,
-    /// The most recent events.
     latest: VecDeque<Event>,
-    /// How many disconnected subscribers still consume an event.
+    /// The number of disconnected subscribers that still consume an event.
     zombies: usize,
-    /// How many events nobody got, each of which is a line in the log.
+    /// The number of events without a receiver, each of which is a line in the log.
     discards_logged: u64,
 }
 
@@ -76,14 +72,13 @@ struct Stream {
     end: Option<StreamEnd>,
     /// Whether the daemon that opened it has ended.
     is_detached: bool,
-    /// The state of each hook for this stream.
     hook_states: Vec<HookState>,
 }
 
-/// How many events are kept by `Replay::TailToFirst`.
+/// The number of events retained by `Replay::TailToFirst`.
 const TAIL: usize = 2;
 
-/// How many events are kept by `Replay::Latest`.
+/// The number of events retained by `Replay::Latest`.
 const LATEST: usize = 20;
 
 /// A delivery that is due later.
@@ -99,7 +94,7 @@ impl EventBus {
         self.streams.len() as u64
     }
 
-    /// How many lines the log has about events that nobody got.
+    /// The number of lines in the log about events without a receiver.
     pub(super) fn discards_logged(&self) -> u64 {
         self.discards_logged
     }
@@ -109,7 +104,6 @@ impl EventBus {
         self.next
     }
 
-    /// Opens a stream.
     pub(super) fn subscribe(
         &mut self,
         behaviour: &Behaviour,
@@ -219,7 +213,8 @@ impl EventBus {
         RuntimeNanos(self.last_timestamp)
     }
 
-    /// Sends an event to the subscribers that are to receive it; returns what is due later.
+    /// Sends an event to the subscribers that are to receive it; returns the deliveries that are
+    /// due later.
     pub(super) fn send(
         &mut self,
         behaviour: &Behaviour,
@@ -267,7 +262,8 @@ impl EventBus {
         }
     }
 
-    /// Sends the backlog, if a subscriber can receive it now; returns what is due later.
+    /// Sends the backlog, if a subscriber can receive it now; returns the deliveries that are due
+    /// later.
     pub(super) fn send_backlog(
         &mut self,
         behaviour: &Behaviour,
@@ -383,7 +379,7 @@ impl EventBus {
         }
     }
 
-    /// Takes the next item of a stream.
+    /// Removes the next item of a stream.
     pub(super) fn take(&mut self, subscriber: Subscriber) -> StreamItem {
         let Some(stream) = self.streams.get_mut(&subscriber) else {
             return StreamItem::End(StreamEnd::Cancelled);

@@ -13,7 +13,7 @@ use crate::history::{
 use crate::workload::Workload;
 
 struct CommandEnd {
-    /// How long it runs; for ever if absent.
+    /// Its duration; forever if `None`.
     after: Option<Duration>,
     result: Result<Reply, CallFault>,
 }
@@ -56,7 +56,7 @@ impl Machine {
         }
     }
 
-    /// A command in a container has ended or was killed.
+    /// Handles the end of a command in a container.
     pub(super) fn command_ended(&mut self, container: &ContainerId) {
         if self.behaviour.reports_spuriously(NonTransition::ExecEnd) {
             self.announce_container(EventKind::Stopped, container);

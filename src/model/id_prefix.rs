@@ -20,8 +20,7 @@ impl Machine {
         }
     }
 
-    /// Deletes a container that no longer runs; DELETED carries the requested id if the behaviour
-    /// says so.
+    /// Deletes a container that no longer runs; DELETED carries the requested id if so configured.
     pub(super) fn delete_by_requested_id(&mut self, id: &ContainerId, requested: &ContainerId) {
         let container = self.containers.get(id);
         let sandbox = container.map(|container| container.spec.sandbox.clone());

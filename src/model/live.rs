@@ -1,4 +1,4 @@
-//! A running machine: with a lock, the host's clock, and a task that fires its timers.
+//! A running machine, with a lock, the host's clock, and a task that fires its timers.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -68,7 +68,6 @@ impl Model {
         self.shared.end_runtime(RuntimeEnd::Stop);
     }
 
-    /// Restarts the daemon.
     pub fn start_daemon(&self) {
         self.shared.start_runtime();
     }
@@ -85,7 +84,7 @@ impl Shared {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs an operation on the machine, and wakes up all who wait for a change.
+    /// Runs an operation on the machine, and wakes all tasks that wait for a change.
     fn with<T>(&self, operation: impl FnOnce(&mut Machine) -> T) -> T {
         let mut machine = self.machine();
         let result = operation(&mut machine);
@@ -167,7 +166,7 @@ impl Simulation for Shared {
     }
 }
 
-/// Fires the timers when they are due, for ever.
+/// Fires the timers when they are due; never returns.
 async fn run_timers(shared: Arc<Shared>) {
     let mut changes = shared.changes.subscribe();
     loop {

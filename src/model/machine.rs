@@ -34,7 +34,7 @@ pub struct Machine {
     /// Containers that were removed and are still listed.
     pub(super) removed: BTreeMap<ContainerId, Container>,
     pub(super) random: Random,
-    /// How many sandboxes and containers were created.
+    /// The number of sandboxes and containers created so far.
     pub(super) created_count: u64,
     pub(super) timers: TimerQueue<Timer>,
     /// Containers whose exits are not detected.
@@ -44,28 +44,28 @@ pub struct Machine {
     pub(super) full_disks: BTreeSet<ContainerId>,
     /// Whether the daemon runs; containers keep running without it.
     pub(super) up: bool,
-    /// Until when streams are early, as the daemon was started lately.
+    /// The time until which streams are early, after the daemon's start.
     pub(super) early_until: HostInstant,
-    /// Until when exits are missed, as the daemon still starts.
+    /// The time until which exits are missed, during the daemon's start.
     pub(super) deaf_until: HostInstant,
     /// Incremented when the daemon stops: its grace periods end with it.
     pub(super) generation: u32,
     pub(super) images: Vec<ImageListing>,
-    /// The checkpoints: where each is, and the image of its container.
+    /// The checkpoints by path, each with the image of its container.
     pub(super) checkpoints: BTreeMap<String, String>,
     oom_kills: u64,
     pub(super) event_bus: EventBus,
     next_ticket: u64,
     pub(super) waiting: BTreeMap<Ticket, (Request, ContainerId)>,
     answers: BTreeMap<Ticket, Result<Reply, CallFault>>,
-    /// Calls that were not abandoned by their callers.
+    /// Calls whose callers still wait.
     open: BTreeSet<Ticket>,
 }
 
-/// Something that happens at a given time.
+/// An action at a given time.
 #[derive(Clone, Debug)]
 pub(super) enum Timer {
-    /// A process ends by itself.
+    /// A process exits on its own.
     Exit(ContainerId, ProcessExit),
     /// A process receives a fatal signal.
     Signal(ContainerId, ProcessExit),
@@ -79,18 +79,17 @@ pub(super) enum Timer {
     Answer(Ticket, Box<Result<Reply, CallFault>>),
     /// A delivery on a stream is due.
     Deliver(Subscriber, Delivery),
-    /// A subscription becomes effective.
     SubscriptionEffective,
     /// A command in a container ends, and with it the `ExecSync` call.
     EndCommand(Ticket, Box<Result<Reply, CallFault>>),
 }
 
-/// When a call is answered.
+/// The time of a call's answer.
 pub(super) enum Outcome {
     /// At once.
     Done(Result<Reply, CallFault>),
     WhenExited(ContainerId),
-    /// After a time, or when this container has exited.
+    /// After a delay, or when this container has exited.
     AtEnd {
         container: ContainerId,
         after: Option<Duration>,
@@ -99,7 +98,7 @@ pub(super) enum Outcome {
 }
 
 impl Machine {
-    /// A runtime with these images and no sandboxes. All random choices follow from the seed.
+    /// A runtime with these images and no sandboxes. All random choices derive from the seed.
     pub fn new(behaviour: Behaviour, images: Vec<ImageListing>, seed: u64) -> Self {
         Self {
             behaviour,
@@ -183,7 +182,7 @@ impl Machine {
         }
     }
 
-    /// A process ends by itself: the exit is detected as the behaviour says.
+    /// Ends a process on its own: the exit is detected as configured.
     pub(super) fn exit(&mut self, container: ContainerId, end: ProcessExit) {
         if !self.end_process(&container, end) {
             return;
@@ -202,7 +201,6 @@ impl Machine {
         }
     }
 
-    /// Accepts a call.
     pub fn call(&mut self, now: HostInstant, request: Request) -> Ticket {
         self.advance(now);
         let ticket = Ticket(self.next_ticket);
@@ -319,7 +317,7 @@ impl Machine {
         }
     }
 
-    /// Gives a delayed answer, unless its caller has abandoned the call.
+    /// Sends a delayed answer, unless its caller has abandoned the call.
     fn hand_out_late(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
         let gone = !self.open.contains(&ticket);
         if let Ok(Reply::Container(created)) = &result
@@ -339,7 +337,7 @@ impl Machine {
         }
     }
 
-    /// Takes the answer to a call, if it is available.
+    /// Removes the answer to a call, if it is available.
     pub fn take_answer(&mut self, ticket: Ticket) -> Option<Result<Reply, CallFault>> {
         let answer = self.answers.remove(&ticket)?;
         self.open.remove(&ticket);
@@ -380,7 +378,6 @@ impl Machine {
         }
     }
 
-    /// Opens an event stream.
     pub fn subscribe(
         &mut self,
         now: HostInstant,
@@ -406,7 +403,6 @@ impl Machine {
         Ok(subscriber)
     }
 
-    /// The subscriber has disconnected.
     pub fn unsubscribe(&mut self, subscriber: Subscriber) {
         self.event_bus.unsubscribe(&self.behaviour, subscriber);
     }
@@ -416,7 +412,6 @@ impl Machine {
         self.behaviour.sends_headers_at_once || self.event_bus.has_pending(subscriber)
     }
 
-    /// Takes the next item of a stream.
     pub fn take(&mut self, subscriber: Subscriber) -> StreamItem {
         let item = self.event_bus.take(subscriber);
         self.send_backlog();
@@ -435,7 +430,6 @@ impl Machine {
     }
 }
 
-/// An error reply.
 pub(super) fn fault(code: StatusCode, message: impl Into<String>) -> CallFault {
     CallFault {
         code,

@@ -6,7 +6,7 @@ use crate::history::{HostInstant, Signal};
 use crate::workload::Workload;
 use crate::workload::program::PROGRAM_PATH;
 
-/// How long it takes to write a core dump.
+/// The time needed to write a core dump.
 const CORE_DUMP: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,20 +17,20 @@ pub struct ProcessExit {
     pub oom: bool,
 }
 
-/// What a process is going to do, and how it reacts to signals.
+/// The future of a process, and its reactions to signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessPlan {
-    /// When it exits by itself, and how.
+    /// The delay and the kind of its own exit.
     pub(super) own_end: Option<(Duration, ProcessExit)>,
-    /// When it receives a fatal signal; it exits once its core dump has been written.
+    /// The time at which it receives a fatal signal; it exits once its core dump has been written.
     pub(super) signalled: Option<(Duration, ProcessExit)>,
-    /// When the kernel OOM-kills a child of it.
+    /// The time at which the kernel OOM-kills a child of it.
     pub(super) child_killed: Option<Duration>,
     /// Whether a child outlives it and holds its output open, unless the PID namespace ends.
     pub(super) orphans_child: bool,
-    /// How it exits on SIGTERM; none if it ignores SIGTERM.
+    /// Its exit on SIGTERM; `None` if it ignores SIGTERM.
     pub(super) on_term: Option<ProcessExit>,
-    /// Another signal on which it exits, by its Linux number, and how.
+    /// Another signal on which it exits, by its Linux number, and the exit.
     pub(super) also_ends_on: Option<(u8, ProcessExit)>,
 }
 
@@ -46,8 +46,8 @@ impl ProcessExit {
 }
 
 impl ProcessPlan {
-    /// The plan of a process that runs this command under this memory limit from now on. Fails if
-    /// there is no such program; as a message of the runtime.
+    /// The plan of a process that runs this command under this memory limit. Fails with the
+    /// runtime's message if there is no such program.
     pub(super) fn new(
         command: &[String],
         memory_bytes: Option<u64>,
@@ -135,7 +135,8 @@ impl ProcessPlan {
         }
     }
 
-    /// The plan in a container with `memory.oom.group`: the kernel kills all of it at once.
+    /// The plan in a container with `memory.oom.group`: the kernel kills all of its processes at
+    /// once.
     pub(super) fn in_oom_group(self) -> Self {
         match self.child_killed {
             Some(after) => Self {
@@ -147,7 +148,7 @@ impl ProcessPlan {
         }
     }
 
-    /// How it exits when it receives this signal; none if it keeps running.
+    /// Its exit on this signal; `None` if it keeps running.
     pub(super) fn on_signal(&self, signal: Signal) -> Option<ProcessExit> {
         match signal {
             Signal::DEFAULT | Signal::TERMINATE => self.on_term,
@@ -172,7 +173,7 @@ fn exit_code_after(signal: u8) -> i32 {
     }
 }
 
-/// What a runtime says of a command that is no program of the image.
+/// A runtime's message about a command that is no program of the image.
 fn not_executable(command: &[String]) -> String {
     format!(
         "exec: {:?}: cannot be executed: the image holds {PROGRAM_PATH} alone",

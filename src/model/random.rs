@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A generator whose choices all follow from the seed.
+    /// A generator whose choices derive from the seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -7,7 +7,7 @@ use super::machine::Machine;
 use crate::history::{CallFault, Reply, Request};
 
 impl Machine {
-    /// The answer as the hooks leave it, with its delay.
+    /// The answer after the hooks, with its delay.
     pub(super) fn apply_reply_hooks(
         &self,
         request: &Request,

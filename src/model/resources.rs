@@ -1,22 +1,22 @@
-//! What the simulated kernel shows of the resources that a model runtime holds.
+//! The resources of a model runtime, as the simulated kernel shows them.
 
 use std::collections::BTreeSet;
 
 use super::machine::Machine;
 use crate::history::{ContainerId, Resource, SandboxId};
 
-/// What a runtime holds that has nothing to do.
+/// The file descriptors of an idle runtime.
 const DESCRIPTORS: u64 = 20;
 const THREADS: u64 = 12;
 const MEMORY_KIB: u64 = 40_000;
-/// How many lines are logged for each call.
+/// The number of lines logged for each call.
 const LOGGED_EACH: u64 = 2;
-/// What a container leaves behind in memory: nothing but garbage, or a leak.
+/// The memory left by a container: garbage, or a leak.
 const GARBAGE_KIB: u64 = 1;
 const LEAK_KIB: u64 = 100;
 
 impl Machine {
-    /// How much of a resource is held; `ids` are those of the pods.
+    /// The amount of a resource in use; `ids` are those of the pods.
     pub fn held(&self, resource: Resource, ids: &BTreeSet<String>) -> u64 {
         let leaks = self.behaviour.leaks == Some(resource);
         let present =

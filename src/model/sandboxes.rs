@@ -11,7 +11,6 @@ use crate::history::{
     SandboxSpec, SandboxState, SandboxStatus, StatusCode,
 };
 
-/// The runtime's record of a sandbox.
 #[derive(Clone, Debug)]
 pub(super) struct Sandbox {
     id: SandboxId,
@@ -91,8 +90,8 @@ impl Machine {
         Ok(Reply::Sandbox(id))
     }
 
-    /// When a new sandbox of a pod is created: now, and later than each other of the pod, as no two
-    /// of a real node are created in the same nanosecond.
+    /// The creation time of a new sandbox: now, and later than that of each other sandbox of the
+    /// pod, since on a real node no two are created in the same nanosecond.
     fn creation_of(&self, pod: &PodUid) -> RuntimeNanos {
         let sandboxes = self.sandboxes.values();
         let others = sandboxes.filter(|other| other.spec.uid == *pod);
@@ -100,7 +99,7 @@ impl Machine {
         RuntimeNanos(newest.unwrap_or_default().max(self.now.realtime_ns))
     }
 
-    /// Keeps or announces a sandbox that failed to run, if the behaviour says so.
+    /// Keeps or announces a sandbox that failed to run, if so configured.
     fn keep_leftover(&mut self, sandbox: Sandbox) {
         let id = sandbox.id.clone();
         if self.behaviour.leftover != Leftover::None {
@@ -171,8 +170,7 @@ impl Machine {
         was_running
     }
 
-    /// A container runs and is removed that was not created through the CRI: no event reports it,
-    /// unless the behaviour says so.
+    /// Runs and removes a container outside the CRI: without events, unless so configured.
     pub fn run_outside_cri(&mut self, now: HostInstant) {
         use EventKind::{Created, Deleted, Started, Stopped};
         self.advance(now);
@@ -263,8 +261,7 @@ fn addresses(spec: &SandboxSpec, created_nth: u64) -> Vec<String> {
     spec.own_network.then(address).into_iter().collect()
 }
 
-/// Fails if the sandbox needs an unknown runtime handler or a sysctl: the model has none of the
-/// latter.
+/// Fails if the sandbox needs an unknown runtime handler or a sysctl, none of which the model has.
 fn check_spec(spec: &SandboxSpec) -> Result<(), CallFault> {
     if let Some(sysctl) = spec.sysctls.keys().next() {
         let message = format!("sysctl {sysctl} is not in a separate kernel namespace");

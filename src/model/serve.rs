@@ -11,16 +11,12 @@ use crate::cri::{self, Endpoint, ListenError, Listener, ServerError};
 use crate::host::{self, Reactor};
 use crate::terminal;
 
-/// Why the model cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The socket cannot be opened.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The operating system refused to start the async runtime or a signal handler.
     #[error("start: {0}")]
     System(#[from] io::Error),
 }

@@ -88,7 +88,7 @@ impl Machine {
         }
     }
 
-    /// Whether the OCI runtime crashes at this point, which it does once.
+    /// Whether the OCI runtime crashes at this point, which happens once.
     pub(super) fn crashes(&mut self, id: &ContainerId, at: Flaw) -> bool {
         let Some(container) = self.containers.get_mut(id) else {
             return false;

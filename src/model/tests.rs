@@ -1,4 +1,4 @@
-//! Tests of the machine by itself: the effects of calls and time, reported as lines.
+//! Tests of the machine alone: the effects of calls and time, reported as lines.
 
 mod crashes;
 mod daemon;
@@ -55,7 +55,7 @@ impl Harness {
         self.machine.advance(self.now);
     }
 
-    /// The answer to a call, if it comes at once.
+    /// The answer to a call, if it is immediate.
     fn try_call(&mut self, request: Request) -> Option<Result<Reply, CallFault>> {
         let ticket = self.machine.call(self.now, request);
         self.machine.take_answer(ticket)
@@ -223,7 +223,7 @@ fn a_life_is_reported_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn a_pods_sandboxes_differ_in_when_they_were_created_and_are_not_newer_than_their_containers() {
+fn sandbox_creation_times_are_distinct() {
     let mut harness = Harness::new(Behaviour::default());
     harness.sandbox("other");
     let first = harness.sandbox("pod");

@@ -8,7 +8,7 @@ use crate::history::HostInstant;
 /// Items, each with the instant at which it is due.
 #[derive(Clone, Debug)]
 pub(super) struct TimerQueue<T> {
-    /// By the monotonic time at which each is due: the wall clock may be stepped meanwhile.
+    /// By the monotonic due times: the wall clock may be stepped meanwhile.
     due: BTreeMap<(u64, u64), (HostInstant, T)>,
     next: u64,
 }

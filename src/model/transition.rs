@@ -1,4 +1,5 @@
-//! The transitions whose events a runtime may fail to send, and what it may mistake for one.
+//! The transitions whose events a runtime may fail to send, and occurrences that it may mistake for
+//! one.
 
 /// A state transition within a call that requires an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum Transition {
     EndWithTarget,
     /// A container has exited and the OCI runtime crashes while deleting it: STOPPED.
     EndInCrash,
-    /// A container exits that was paused: STOPPED.
+    /// A paused container exits: STOPPED.
     EndWhilePaused,
     /// A container is restored from a checkpoint: STARTED.
     Restore,
@@ -50,7 +51,7 @@ pub enum NonTransition {
     Checkpoint,
 }
 
-/// What remains after a sandbox or a container could not be created.
+/// The remains of a sandbox or a container that could not be created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Leftover {
     #[default]

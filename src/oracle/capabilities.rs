@@ -13,7 +13,6 @@ use crate::outcome::Capabilities;
 /// The greatest age of a replayed event: an older `created_at` is due to a wrong clock.
 const OLDEST_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
-/// Collects the capabilities that the history of a run shows.
 #[derive(Debug, Default)]
 pub struct Measuring {
     found: Capabilities,

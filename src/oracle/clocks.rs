@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// The clocks of a runtime and of the suite are the same host's; this is for its adjustments.
+/// The runtime and the suite use the clock of the same host; this allows for its adjustments.
 pub(super) const SLACK_NS: i64 = 1_000_000_000;
 
-/// The times of files count in ticks of the kernel, of which the slowest has 100 in a second; some
-/// runtimes take the time of an exit from a file.
+/// File times count in ticks of the kernel, the slowest of which has 100 in a second; some runtimes
+/// take the time of an exit from a file.
 pub(crate) const TICK_NS: i64 = 10_000_000;
 
 /// The unit that a time seems to have, if not nanoseconds.
@@ -31,10 +31,10 @@ pub(super) fn unit_hint(at: i64, now_ns: i64) -> Option<String> {
 
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// The runtime and the suite read their clocks a moment apart.
+/// The maximum difference between two readings of one clock, by the runtime and by the suite.
 pub(crate) const CLOCKS_APART_NS: i64 = 1_000_000;
 
-/// The span from one time to another; zero if that was before.
+/// The duration from one time to another; zero if it would be negative.
 pub(crate) fn span(from_ns: i64, to_ns: i64) -> Duration {
     Duration::from_nanos(u64::try_from(to_ns.saturating_sub(from_ns)).unwrap_or_default())
 }

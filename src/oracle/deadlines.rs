@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::history::{CaseHistory, HostInstant, StepsEnd};
 use crate::limits;
 
-/// Whether an event that was due after an instant has had its time: the driver has waited for it,
-/// or the history has an entry after its deadline. It has not if the suite was held up for so long
-/// that the event may have come without being read. In the history of a pod of others, the time in
-/// which the suite was held up does not count.
-pub(super) fn had_its_time(history: &CaseHistory, after: HostInstant) -> bool {
+/// Whether the deadline of an event that was due after an instant has passed: the driver has waited
+/// for it, or the history has an entry after its deadline. It has not passed if the suite was held
+/// up for so long that the event may be unread. In the history of a foreign pod, the time in which
+/// the suite was held up does not count.
+pub(super) fn deadline_passed(history: &CaseHistory, after: HostInstant) -> bool {
     let bound = history.stretched(limits::EVENT_WAIT);
     let Some(last) = history.entries().last() else {
         return false;
@@ -22,7 +22,7 @@ pub(super) fn had_its_time(history: &CaseHistory, after: HostInstant) -> bool {
 }
 
 /// The time for which the suite was held up before the end of the steps, if so long that a missing
-/// event may have come and not been read.
+/// event may be unread.
 pub(crate) fn held_up_at_the_end(history: &CaseHistory) -> Option<Duration> {
     let bound = history.stretched(limits::EVENT_WAIT);
     history.held_up_before(history.steps_ended_at()?, bound)

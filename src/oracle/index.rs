@@ -10,7 +10,7 @@ use crate::history::{
     EventKind, Reply, Request, SandboxId, Seq, Subject, SubjectKind, SubscriptionId,
 };
 
-/// An index of a case's history. Each part is made when it is asked for first.
+/// An index of a case's history. Each part is built on first use.
 pub struct Index<'a> {
     pub history: &'a CaseHistory,
     lives: OnceCell<Lives<'a>>,
@@ -31,13 +31,12 @@ pub(super) struct ContainerLife<'a> {
     pub(super) subject: Option<&'a Subject>,
     /// The call that created it.
     pub(super) creation: Option<&'a Call>,
-    /// Whether a call has started it.
     pub(super) is_started: bool,
     /// The begin of the first call that ends its process, or that may have failed to start it.
     pub(super) ending: Option<Seq>,
-    /// The place from which it may be gone: the begin of its removal or its sandbox's, or of a
+    /// The entry from which it may be deleted: the begin of its removal or its sandbox's, or of a
     /// start that did not succeed, after which a runtime may remove it; or its DELETED. For a
-    /// container of others, the begin of the last list that shows it.
+    /// foreign container, the begin of the last list that shows it.
     pub(super) may_be_gone: Option<Seq>,
     /// The return of the last call that removed it.
     pub(super) removed: Option<Seq>,
@@ -46,7 +45,7 @@ pub(super) struct ContainerLife<'a> {
 #[derive(Default)]
 pub(super) struct SandboxLife<'a> {
     pub(super) subject: Option<&'a Subject>,
-    /// The begin of the first call that stops or removes it. Others may do so at any time.
+    /// The begin of the first call that stops or removes it. Other clients may do so at any time.
     pub(super) ending: Option<Seq>,
     removal: Option<Seq>,
 }
@@ -57,7 +56,7 @@ struct Lives<'a> {
     sandboxes: BTreeMap<&'a str, SandboxLife<'a>>,
 }
 
-/// A state of a container that a call or an event has shown.
+/// A state of a container in a call or an event.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) state: ContainerState,
@@ -95,12 +94,11 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The life of a container; none if neither a call nor a subject has its id.
+    /// The life of a container; `None` if neither a call nor a subject has its id.
     pub(super) fn container(&self, id: &ContainerId) -> Option<&ContainerLife<'a>> {
         self.lives().containers.get(id)
     }
 
-    /// The containers of the case, by their ids.
     pub(super) fn containers(&self) -> impl Iterator<Item = (&'a ContainerId, &ContainerLife<'a>)> {
         let containers = self.lives().containers.iter();
         containers
@@ -108,12 +106,12 @@ impl<'a> Index<'a> {
             .map(|(id, life)| (*id, life))
     }
 
-    /// The life of a sandbox; none if neither a call nor a subject has its id.
+    /// The life of a sandbox; `None` if neither a call nor a subject has its id.
     pub(super) fn sandbox(&self, id: &str) -> Option<&SandboxLife<'a>> {
         self.lives().sandboxes.get(id)
     }
 
-    /// Whether a container certainly exists at a place: no call has begun to remove it.
+    /// Whether a container certainly exists at an entry: no call has begun to remove it.
     pub(super) fn is_kept_at(&self, id: &ContainerId, at: Seq) -> bool {
         let gone = self.container(id).and_then(|life| life.may_be_gone);
         gone.is_none_or(|gone| at < gone)
@@ -131,7 +129,6 @@ impl<'a> Index<'a> {
             .get_or_init(|| sandbox_events(self.history))
     }
 
-    /// The opened and ended streams.
     pub(super) fn streams(&self) -> &Streams<'a> {
         self.streams.get_or_init(|| Streams::new(self.history))
     }
@@ -228,13 +225,12 @@ impl<'a> Lives<'a> {
 }
 
 impl CallEnds<'_> {
-    /// Both places.
     pub(crate) fn evidence(&self) -> Vec<Seq> {
         vec![self.began.seq, self.ended.seq]
     }
 }
 
-/// The begin of the last list that shows a container: the place 0 if none does.
+/// The begin of the last list that shows a container; entry 0 without one.
 fn last_listed(history: &CaseHistory, id: &ContainerId) -> Seq {
     let shows = |call: &&Call| match call.result() {
         Some(Ok(Reply::Containers(listed))) => listed.iter().any(|listing| listing.id == *id),

@@ -11,23 +11,20 @@ use crate::outcome::{Kind, Level, Levels, Mismatch, Violation};
 /// A rule that every history must keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Invariant {
-    /// Its id in the catalogue.
     pub id: &'static str,
     /// The name under which it is listed.
     pub name: &'static str,
-    /// The requirement, as a sentence.
     pub sentence: &'static str,
     pub source: &'static str,
     /// The ids of the requirements that it checks.
     pub requirements: &'static [&'static str],
-    /// How binding it is for each profile.
+    /// The requirement level for each profile.
     pub levels: Levels,
-    /// The kinds of findings that break it.
     pub kinds: &'static [Kind],
-    /// Whether it compares times of the wall clock. If so, it is not checked on a case during
-    /// which the clock was set.
+    /// Whether it compares wall-clock times. If so, it is not checked on a case during which the
+    /// clock was set.
     pub(super) compares_clocks: bool,
-    /// Whether it can be judged of a pod that others make, whose calls are not recorded.
+    /// Whether it can be judged for a foreign pod, whose calls are not recorded.
     pub of_foreign_pods: bool,
     pub(super) check: fn(&Invariant, &Index<'_>) -> Vec<Violation>,
 }
@@ -75,12 +72,11 @@ pub fn invariants(index: &Index<'_>) -> Vec<Violation> {
         .collect()
 }
 
-/// The invariant of an id, if there is one.
 pub fn invariant(id: &str) -> Option<&'static Invariant> {
     INVARIANTS.iter().find(|invariant| invariant.id == id)
 }
 
-/// The violations of the invariant of an id; none if there is no such invariant.
+/// The violations of the invariant with an id; `None` for an unknown id.
 pub(crate) fn broken_by(id: &str, index: &Index<'_>) -> Option<Vec<Violation>> {
     let invariant = invariant(id)?;
     Some((invariant.check)(invariant, index))
@@ -103,7 +99,6 @@ impl Invariant {
         self.violation(name_of(subject), mismatch, proof)
     }
 
-    /// The invariant's violation by the named subject.
     pub(super) fn violation(
         &self,
         subject: String,
@@ -137,8 +132,7 @@ impl Invariant {
         history.subjects().iter().filter_map(first).collect()
     }
 
-    /// Applies a check to each pair of successive events of a subject on one stream, of those that
-    /// count.
+    /// Applies a check to each pair of successive relevant events of a subject on one stream.
     pub(super) fn on_each_pair(
         &self,
         history: &CaseHistory,
@@ -158,7 +152,7 @@ impl Invariant {
     }
 }
 
-/// A runtime may repeat events to a new subscriber, so each stream is judged by itself.
+/// A runtime may repeat events to a new subscriber, so each stream is judged separately.
 pub(super) fn by_stream(subject: &Subject) -> BTreeMap<SubscriptionId, Vec<&EventArrival>> {
     let mut streams = BTreeMap::<_, Vec<_>>::new();
     for arrival in &subject.arrivals {

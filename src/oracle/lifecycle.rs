@@ -13,7 +13,7 @@ pub(super) fn rank(kind: EventKind) -> Option<u8> {
     }
 }
 
-/// The position of a state in the order of a container's states; none if the CRI does not define
+/// The position of a state in the order of a container's states; `None` if the CRI does not define
 /// it.
 pub(super) fn progress(state: ContainerState) -> Option<u8> {
     match state {

@@ -15,7 +15,7 @@ pub(crate) struct Relist<'a> {
 }
 
 impl Relist<'_> {
-    /// The events that report how the container got from its state in one relist to that in the
+    /// The events that report the container's change from its state in one relist to that in the
     /// next, if one stream was live; and that state.
     pub(crate) fn announced_since(&self, before: &Self) -> (&'static str, &'static [EventKind]) {
         use ContainerState::{Created, Exited, Running, Unknown};
@@ -38,13 +38,13 @@ impl Relist<'_> {
         (shown.unwrap_or("shows it UNKNOWN"), needed)
     }
 
-    /// Whether it shows no state that the CRI defines but UNKNOWN.
+    /// Whether it shows only UNKNOWN or undefined states.
     pub(crate) fn is_unknown(&self) -> bool {
         let state = self.listing.map(|listing| listing.state);
         matches!(state, Some(ContainerState::Unknown(_)))
     }
 
-    /// The state that it shows, and the event that announces it; none if no event does.
+    /// The state that it shows, and the event that announces it; `None` if no event does.
     pub(crate) fn announcement(&self) -> Option<(&'static str, EventKind)> {
         match self.listing.map(|listing| listing.state) {
             None => Some(("does not show it", EventKind::Deleted)),

@@ -27,11 +27,11 @@ use crate::history::{
 use crate::outcome::Violation;
 use inspect::refused;
 
-/// When the case begins, by the wall clock.
+/// The case's begin, by the wall clock.
 const BEGAN_NS: i64 = 1_700_000_000_000_000_000;
 const CASE: CaseRun = CaseRun(1);
 
-/// The history of a case that ran as a script says.
+/// The history of a scripted case.
 #[track_caller]
 pub(crate) fn history(script: &str) -> CaseHistory {
     let mut history = CaseHistory::new(CASE);
@@ -272,7 +272,7 @@ impl Script {
         spec
     }
 
-    /// `c` is the latest one of that name, `c#0` the first.
+    /// `c` is the latest container of that name, `c#0` the first.
     fn id_of(&self, name: &str) -> ContainerId {
         let (name, attempt) = match name.split_once('#') {
             Some((name, attempt)) => (name, attempt.parse().expect("a number")),

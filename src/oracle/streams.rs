@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::history::{Body, Call, CallFault, CaseHistory, Entry, StatusCode, StreamEnd};
 
-/// A description of an end that the runtime caused; none if the suite gave the stream up.
-pub(crate) fn unasked(end: &StreamEnd) -> Option<String> {
+/// A description of an end that the runtime caused; `None` if the suite cancelled the stream.
+pub(crate) fn unexpected_end(end: &StreamEnd) -> Option<String> {
     match end {
         StreamEnd::Cancelled => None,
         StreamEnd::Closed => Some("the runtime ended it with OK".to_owned()),
@@ -30,14 +30,14 @@ pub(crate) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
     let Body::SubscriptionEnded { end, .. } = &last.body else {
         return None;
     };
-    let how = unasked(end)?;
-    let is_lost = goes_on(history, last).is_none();
+    let how = unexpected_end(end)?;
+    let is_lost = later_answer(history, last).is_none();
     is_lost.then(|| format!("the event stream ended, and so did the runtime: {how}"))
 }
 
 /// The first answer of a runtime to a call that began after a stream had ended, unless the runtime
-/// was gone: the last call that ended before shows that, a later one, and one that was under way.
-pub(super) fn goes_on<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
+/// was down: the last call that ended before shows that, a later one, and one that was under way.
+pub(super) fn later_answer<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
     let is_gone = |fault: &CallFault| fault.code == StatusCode::UNAVAILABLE;
     let is_unavailable = |call: &Call| matches!(call.result(), Some(Err(fault)) if is_gone(fault));
     let over = |call: &&Call| call.ended().map(|over| over.seq);

@@ -35,7 +35,6 @@ pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
     }
 }
 
-/// Whether a call has returned the subject's id.
 pub(crate) fn makes(call: &Call, subject: &Subject) -> bool {
     match call.result() {
         Some(Ok(Reply::Sandbox(made))) => ContainerId::from(made) == subject.id,
@@ -44,7 +43,6 @@ pub(crate) fn makes(call: &Call, subject: &Subject) -> bool {
     }
 }
 
-/// The entries about a subject: its calls and its events.
 pub(crate) fn entries_about(history: &CaseHistory, subject: &Subject) -> Vec<Seq> {
     let calls = history.calls().filter(|call| is_about(call, subject));
     let calls = calls.flat_map(|call| [Some(call.began().seq), call.ended().map(|end| end.seq)]);
@@ -54,7 +52,6 @@ pub(crate) fn entries_about(history: &CaseHistory, subject: &Subject) -> Vec<Seq
     entries
 }
 
-/// The name of a subject in a violation.
 pub(crate) fn name_of(subject: &Subject) -> String {
     let label = subject.label();
     if label == subject.id.as_str() {
@@ -64,8 +61,8 @@ pub(crate) fn name_of(subject: &Subject) -> String {
     }
 }
 
-/// How a container of others ended, of which STOPPED is missing, by the last status: who makes it
-/// is not seen, so that this alone shows a start that failed.
+/// The end of a foreign container without STOPPED, by the last status: its client is not observed,
+/// so that this alone shows a failed start.
 pub(super) fn how_it_ended(history: &CaseHistory, subject: &Subject, needed: EventKind) -> Facts {
     let is_wanted = history.is_of_foreign_pod() && needed == EventKind::Stopped;
     let mut answers = history.calls().filter(|_| is_wanted).rev();

@@ -12,22 +12,22 @@ use crate::history::{
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// The greatest delay of an event between two streams. An event that is younger at the end of the
+/// The maximum delay of an event between two streams. An event that is younger at the end of the
 /// steps is not missed.
 const UNDER_WAY: Duration = Duration::from_secs(1);
 
-/// An event that came on one stream and not, or in another place, on another.
+/// An event that arrived on one stream and not, or in another place, on another.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
     pub(crate) subject: String,
     pub(crate) mismatch: Mismatch,
     pub(crate) evidence: Vec<Seq>,
-    /// Whether it may still come.
+    /// Whether it may still arrive.
     pub(crate) is_open: bool,
 }
 
-/// Whether a subscription of the case got an event that the stream of all cases did not, as when
-/// subscribers take events from each other.
+/// Whether a subscription of the case got an event that the stream of all cases did not, such as
+/// when subscribers compete for events.
 pub(crate) fn is_split(history: &CaseHistory) -> bool {
     let misses = |observed: &Observed| {
         let theirs = observed.events();
@@ -74,7 +74,7 @@ pub(crate) fn difference(history: &CaseHistory, observed: &Observed) -> Option<D
 struct Compared<'a> {
     history: &'a CaseHistory,
     observed: &'a Observed,
-    /// The place from which it is live.
+    /// The entry from which it is live.
     proven: &'a Entry,
 }
 
@@ -147,7 +147,7 @@ impl Compared<'_> {
         }
     }
 
-    /// Whether an event came so early that it is no longer under way to any subscriber.
+    /// Whether an event arrived so early that it is no longer in transit to any subscriber.
     fn is_old(&self, seen: &EventArrival) -> bool {
         let ended = self.history.steps_ended_at();
         ended.is_none_or(|ended| ended.since(seen.at()) >= UNDER_WAY)

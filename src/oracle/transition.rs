@@ -1,4 +1,4 @@
-//! The transitions that calls have made: a call that succeeded proves them as a list does.
+//! The transitions caused by calls: a call that succeeded proves them as a list does.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Transition<'a> {
     pub(crate) ended: &'a Entry,
 }
 
-/// A container whose creation has succeeded, and the transitions that calls have made so far.
+/// A container whose creation has succeeded, and its transitions caused by calls so far.
 struct Course<'a> {
     sandbox: &'a SandboxId,
     /// The begin of its creation.
@@ -54,7 +54,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The transitions of each container that the calls of the case's steps have made and a stream
+/// The transitions of each container that the calls of the case's steps have caused and a stream
 /// could report: it was live from the begin of the container's creation until the event's deadline
 /// after the call. At the end of complete steps the driver has waited for it.
 pub(super) fn transitions<'a>(
@@ -147,7 +147,7 @@ impl<'a> Streams<'a> {
         Self(of_streams.collect())
     }
 
-    /// Whether a stream was live at a place, and no stream was opened or ended while `listening`.
+    /// Whether a stream was live at an entry, and no stream was opened or ended while `listening`.
     pub(crate) fn live(&self, since: Seq, listening: impl Fn(&Entry) -> bool) -> bool {
         let (before, after) = self
             .0

@@ -22,11 +22,11 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// A summary of all events about the latest pods of a run.
 #[derive(Debug, Default)]
 pub struct WholeRun {
-    /// Whether it is about the pods of others, too.
+    /// Whether it includes foreign pods.
     of_all_pods: bool,
     pods: HashSet<PodUid, RandomState>,
     pods_by_age: VecDeque<PodUid>,
-    /// The time at which each stream was asked for.
+    /// The time of each stream's request.
     opened: HashMap<SubscriptionId, Seq, RandomState>,
     seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>, RandomState>,
     seen_by_age: VecDeque<ContainerId>,
@@ -41,12 +41,12 @@ struct Brief {
     seq: Seq,
     at: HostInstant,
     created_at: RuntimeNanos,
-    /// The time at which its stream was asked for.
+    /// The time of its stream's request.
     asked: Option<Seq>,
 }
 
 impl WholeRun {
-    /// Takes in the next entry of the run.
+    /// Processes the next entry of the run.
     pub fn push(&mut self, entry: &Entry) {
         self.ends.push(entry);
         match &entry.body {
@@ -125,7 +125,7 @@ impl WholeRun {
         found
     }
 
-    /// Drops the container that was seen first, if there are too many.
+    /// Drops the oldest container if there are too many.
     fn drop_oldest(&mut self) {
         if self.seen_by_age.len() <= limits::RUN_CONTAINERS {
             return;
@@ -168,7 +168,7 @@ fn broken(
         .collect()
 }
 
-/// The violation by an event that one subscriber got and a later one, too.
+/// The violation by an event that two subscribers got, one after the other.
 fn replayed_again(
     container: &ContainerId,
     events: &[(SubscriptionId, Brief)],

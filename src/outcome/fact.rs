@@ -1,4 +1,4 @@
-//! The values of a finding, each by its name and of its type.
+//! The values of a finding, each with its name and type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::history::EventKind;
 
-/// What the value of a fact can be.
+/// A type for the value of a fact.
 trait FactValue: fmt::Debug {
-    /// As it stands in a sentence.
+    /// The value in a sentence.
     fn text(&self) -> String;
 
     fn to_json(&self) -> Value {
@@ -18,7 +18,7 @@ trait FactValue: fmt::Debug {
     }
 }
 
-/// What the value of a fact can be that an expectation file can name.
+/// A type for the value of a fact that an expectation file can match.
 trait StableValue: FactValue + Sized {
     fn from_json(value: &Value) -> Result<Self, String>;
 }
@@ -29,7 +29,7 @@ macro_rules! facts {
         stable { $($(#[doc = $doc:literal])+ $name:literal $variant:ident($type:ty);)+ }
         measured { $($(#[doc = $m_doc:literal])+ $m_name:literal $m_variant:ident($m_type:ty);)+ }
     ) => {
-        /// A value of a finding: what was expected, or what was seen.
+        /// A value of a finding, expected or actual.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Fact {
             $($(#[doc = $doc])+ $variant($type),)+
@@ -37,10 +37,9 @@ macro_rules! facts {
         }
 
         impl Fact {
-            /// The names of those that an expectation file can match.
+            /// The names of the facts that an expectation file can match.
             pub const STABLE: &[&str] = &[$($name,)+];
 
-            /// Its name.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)+
@@ -93,9 +92,9 @@ facts! {
         "after" After(EventKind);
         /// The state of a container or sandbox.
         "state" State(String);
-        /// The state that was seen before.
+        /// The state seen before.
         "after-state" AfterState(String);
-        /// The states that are allowed.
+        /// The permitted states.
         "states" States(Vec<String>);
         /// The exit code of a container.
         "exit-code" ExitCode(i64);
@@ -103,69 +102,69 @@ facts! {
         "reason" Reason(String);
         /// The name of a field of a message.
         "field" Field(String);
-        /// The field after which another should not come.
+        /// The field that another should not follow.
         "after-field" AfterField(String);
         /// The value of that field.
         "value" FieldValue(String);
-        /// What a kubelet that relists believes.
+        /// The view of a kubelet that relists.
         "by-relists" ByRelists(String);
-        /// What a kubelet that follows events believes.
+        /// The view of a kubelet that follows events.
         "by-events" ByEvents(String);
-        /// How a stream ended.
+        /// The end of a stream.
         "end" End(String);
-        /// What a kubelet's panic says.
+        /// The message of a kubelet's panic.
         "panic" Panic(String);
         /// The name of a call.
         "method" Method(String);
-        /// What a wait saw in place of what it waited for, and other texts.
+        /// The state that a wait saw instead of the awaited one, and other texts.
         "text" Text(String);
         /// A number that the CRI does not define.
         "number" Number(i64);
-        /// What is held.
+        /// The retained resource.
         "resource" Resource(String);
     }
     measured {
-        /// What proves it.
+        /// The proof.
         "cause" Cause(String);
-        /// Another sandbox, container, pod or subscription that is concerned.
+        /// Another sandbox, container, pod or subscription concerned.
         "of" Of(String);
-        /// Why something is due.
+        /// The reason for an expectation.
         "because" Because(String);
         /// The subject of another finding.
         "subject" Subject(String);
         /// Addresses of a sandbox.
         "address" Address(String);
-        /// The reasons that are right.
+        /// The permitted reasons.
         "reasons" Reasons(String);
-        /// Half of some spans are no longer.
+        /// The median of durations.
         "median" Median(Duration);
-        /// 99 of 100 spans are no longer.
+        /// The 99th percentile of durations.
         "p99" P99(Duration);
-        /// The longest span.
+        /// The longest duration.
         "worst" Worst(Duration);
         /// An id.
         "id" Id(String);
         /// The UID of a pod.
         "uid" Uid(String);
-        /// How many there are.
+        /// A number of things.
         "count" Count(i64);
-        /// How many more there may be.
+        /// The maximum increase.
         "limit" Limit(i64);
-        /// Among how many.
+        /// The total number.
         "among" Among(i64);
         /// The place in a list, from 0.
         "place" Place(i64);
-        /// The earliest time that is right, in nanoseconds.
+        /// The earliest permitted time, in nanoseconds.
         "earliest" Earliest(i64);
-        /// The latest time that is right, in nanoseconds.
+        /// The latest permitted time, in nanoseconds.
         "latest" Latest(i64);
         /// A time in nanoseconds.
         "time" Time(i64);
-        /// What a time looks like that is not in nanoseconds.
+        /// The apparent unit of a time that is not in nanoseconds.
         "hint" Hint(String);
-        /// How much earlier or later something is, in nanoseconds.
+        /// The difference of two times, in nanoseconds.
         "apart-ns" ApartNs(u64);
-        /// How long it was from one to the other.
+        /// The time from one to the other.
         "pause" Pause(Duration);
         /// The bound.
         "within" Within(Duration);
@@ -173,17 +172,17 @@ facts! {
 }
 
 impl Fact {
-    /// Its value as it stands in a sentence.
+    /// The value in a sentence.
     pub fn text(&self) -> String {
         self.value().text()
     }
 
-    /// Its value as it stands in a file.
+    /// The value in a file.
     pub(super) fn to_json(&self) -> Value {
         self.value().to_json()
     }
 
-    /// The same with another text, where its value is a text.
+    /// The same fact with another text, if its value is a text.
     pub fn map_text(&self, change: impl Fn(&str) -> String) -> Self {
         match self.to_json() {
             Value::String(text) if self.is_stable() => {
@@ -302,7 +301,7 @@ impl FactValue for Duration {
     }
 }
 
-/// Values by their names, in the order in which they were given.
+/// Values by their names, in the given order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Facts(Vec<Fact>);
 
@@ -315,7 +314,6 @@ impl Facts {
         self.0.is_empty()
     }
 
-    /// The fact of a name, if there is one.
     pub fn get(&self, name: &str) -> Option<&Fact> {
         self.iter().find(|fact| fact.name() == name)
     }
@@ -325,7 +323,7 @@ impl Facts {
         self.iter().map(value).collect()
     }
 
-    /// Those that another run can see as well.
+    /// The facts that are equal in every run.
     pub fn stable(&self) -> Self {
         self.iter()
             .filter(|fact| fact.is_stable())

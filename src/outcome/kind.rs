@@ -1,8 +1,8 @@
-//! The kinds of findings, each listed once: its key, what it means, and how it is put in words.
+//! The kinds of findings, each listed once: its key, its meaning, and its sentences.
 //!
-//! In a sentence `{name}` stands for the value of a fact: in the first sentence of one that was
-//! expected, or else of one that was seen, and in the second the other way round. What stands
-//! between `[` and `]` is left out where a fact in it is missing.
+//! In a sentence `{name}` is replaced by the value of a fact: in the first sentence by an expected
+//! one, or else an actual one, and in the second in the reverse order. Text between `[` and `]` is
+//! omitted if a fact in it is missing.
 //!
 //! Long, because it lists every kind of finding.
 
@@ -18,7 +18,7 @@ use crate::history::EventKind;
 /// Makes the enum of all kinds.
 macro_rules! kinds {
     ($($key:literal $variant:ident $meaning:literal $expected:literal $actual:literal;)+) => {
-        /// What is wrong, by a stable key.
+        /// The problem, by a stable key.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize,
         )]
@@ -27,24 +27,23 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The key by which files and reports name it.
+            /// The key in files and reports.
             pub fn key(self) -> &'static str {
                 match self {
                     $(Self::$variant => $key,)+
                 }
             }
 
-            /// What it means, as a sentence.
+            /// The meaning, as a sentence.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$variant => $meaning,)+
                 }
             }
 
-            /// How it is put in words: what should have been, and what was.
+            /// The sentences for the expected and the actual state.
             pub(super) fn sentences(self) -> Sentences {
                 match self {
                     $(Self::$variant => Sentences { expected: $expected, actual: $actual },)+
@@ -80,15 +79,15 @@ kinds! {
         "{event} before {after}"
         "{event} after {after}";
     "late-event-out-of-order" LateEventOutOfOrder
-        "The same, after the case was judged."
+        "As `event-out-of-order`, but after the case was judged."
         "{event} before {after}"
         "{after} and, {pause} later, {event}, when its case had been judged";
     "duplicate-event" DuplicateEvent
-        "A stream brought an event twice."
+        "A stream delivered an event twice."
         "one {event} event"
         "{event} again after {pause}";
     "late-duplicate-event" LateDuplicateEvent
-        "The same, after the case was judged."
+        "As `duplicate-event`, but after the case was judged."
         "one {event} event"
         "{event} and, {pause} later, {event}, when its case had been judged";
     "replayed-event" ReplayedEvent
@@ -241,7 +240,7 @@ kinds! {
         "{event} on {of} in the same place as on other streams[ ({subject})]"
         "it came in another one";
     "stream-ended" StreamEnded
-        "The runtime ended a stream while it went on."
+        "The runtime ended a stream while it kept running."
         "a stream that stays open as long as the runtime runs"
         "{end}";
     "kubelet-panic" KubeletPanic
@@ -249,7 +248,7 @@ kinds! {
         "a kubelet takes the event"
         "the kubelet panics: {panic}";
     "beliefs-differ" BeliefsDiffer
-        "A kubelet that follows events believes something else of a pod than one that relists."
+        "A kubelet that follows events has another view of a pod than one that relists."
         "both kubelets believe the same of {of}"
         "by relists {by-relists}, by events {by-events}";
     "missing-timestamp" MissingTimestamp
@@ -277,23 +276,23 @@ kinds! {
         "no status of {of}"
         "it is shown, after its removal";
     "contradicted-status" ContradictedStatus
-        "`PodSandboxStatus` shows a container otherwise than calls and events."
+        "`PodSandboxStatus` contradicts calls and events about a container."
         "{value} of {of}, as {cause}"
         "{value}";
     "nothing-observed" NothingObserved
-        "What a check looks at has not come."
+        "The subject of a check was not observed."
         "{text}"
         "it has not come";
     "nothing-made" NothingMade
-        "A case made nothing of a name that a check looks at."
+        "A case created no object for a name in a check."
         "`{of}`"
         "the case made none, so that nothing could be checked";
     "unmet-wait" UnmetWait
-        "A step waited for something that did not come."
+        "A step waited for an event or state that did not occur."
         "{of}[ within {within}]"
         "it did not come";
     "refuted-wait" RefutedWait
-        "A step waited for something and saw something else."
+        "A step waited for a state and observed another one."
         "{of}[ within {within}]"
         "{text}";
     "stream-ended-in-wait" StreamEndedInWait
@@ -301,7 +300,7 @@ kinds! {
         "{of}[ within {within}]"
         "the stream ended before: {end}";
     "wrong-events" WrongEvents
-        "There are other events than a check demands."
+        "The events differ from those that a check requires."
         "{events}"
         "{events}";
     "wrong-order" WrongOrder
@@ -309,7 +308,7 @@ kinds! {
         "{events}, in this order"
         "{events}";
     "unwanted-event" UnwantedEvent
-        "An event came that must not come."
+        "A forbidden event arrived."
         "no {event}"
         "{events}";
     "repeated-event" RepeatedEvent
@@ -317,7 +316,7 @@ kinds! {
         "{event} once"
         "{events}";
     "partial-replay" PartialReplay
-        "A new subscription got a part of the events from before it."
+        "A new subscription replayed only a part of the earlier events."
         "{events}, or nothing at all"
         "{events}";
     "new-created-at" NewCreatedAt
@@ -337,11 +336,11 @@ kinds! {
         "{event} before {before} of {of}"
         "it came later";
     "relists-differ" RelistsDiffer
-        "Two relists show different things, though nothing happened."
+        "Two relists differ, although nothing happened."
         "the same as before"
         "{method} shows something else";
     "wrong-list" WrongList
-        "A list by a filter shows something else than passes it."
+        "A filtered list shows other objects than the filter matches."
         "{state} in {method}"
         "{state}";
     "no-address" NoAddress
@@ -357,7 +356,7 @@ kinds! {
         "what was asked after {event} to show as much"
         "{method} {text}, {pause} after it";
     "failed-call" FailedCall
-        "A call about a container or sandbox failed otherwise than with `NOT_FOUND`."
+        "A call about a container or sandbox failed with another code than `NOT_FOUND`."
         "a status of {method}, or NOT_FOUND"
         "{text}";
     "missing-message" MissingMessage
@@ -377,11 +376,11 @@ kinds! {
         "the containers that the lists before and after show"
         "{event} has {id}, which neither shows";
     "differs-from-spec" DiffersFromSpec
-        "An event shows a field otherwise than it was given."
+        "An event shows another value of a field than was requested."
         "{field} {value} in {event}"
         "{value}";
     "created-at-before-cause" CreatedAtBeforeCause
-        "`created_at` of an event is before what caused it."
+        "`created_at` of an event is before its cause."
         "created_at of {event} not before {cause}"
         "{pause} before it";
     "created-at-after-arrival" CreatedAtAfterArrival
@@ -409,15 +408,15 @@ kinds! {
         "a message of {event} with at most {count} bytes"
         "{count} bytes";
     "unwanted-announcement" UnwantedAnnouncement
-        "Events reported what a call was to make, though they must not."
+        "Events report the object of a failed creation, although they must not."
         "no event"
         "{events} of {id}";
     "unwanted-start" UnwantedStart
-        "What a call was to make was started, though it must not be."
+        "The object of a failed creation was started, although it must not be."
         "no STARTED"
         "STARTED of {id}";
     "unwanted-listing" UnwantedListing
-        "A list shows what a call was to make, though it must not."
+        "A list shows the object of a failed creation, although it must not."
         "nothing of it in any list"
         "{method} shows {id}";
     "missing-own-status" MissingOwnStatus
@@ -457,7 +456,7 @@ kinds! {
         "an end that reports what has not come"
         "the runtime ended the stream with OK";
     "replays-differ" ReplaysDiffer
-        "Two subscriptions got different events from before them."
+        "Two subscriptions replayed different events."
         "the same of what happened before, on both streams"
         "one has {event} and {cause}";
     "subscription-ended" SubscriptionEnded
@@ -465,21 +464,21 @@ kinds! {
         "a stream that stays open"
         "{end}";
     "event-before-subscription" EventBeforeSubscription
-        "A subscription got an event from before it."
+        "A subscription got an event that is older than its request."
         "no event from before the subscription"
         "{event} from {pause} before it";
     "growth" Growth
-        "The runtime holds more of a resource than before, though what it was for is over."
+        "The runtime uses more of a resource than before, although its purpose has ended."
         "at most {limit} more {resource} than {count}"
         "{count}";
     "no-such-rule" NoSuchRule
-        "A check names a rule that there is not."
+        "A check names an unknown rule."
         "a rule {of}"
         "there is none";
 }
 
 impl Kind {
-    /// The kinds for an event that has not come.
+    /// The kinds for a missing event.
     pub const MISSING: [Self; 4] = [
         Self::MissingCreated,
         Self::MissingStarted,
@@ -487,8 +486,8 @@ impl Kind {
         Self::MissingDeleted,
     ];
 
-    /// The kind for an event that has not come. An event of a type that the CRI does not define
-    /// cannot be missing.
+    /// The kind for a missing event. An event of a type that the CRI does not define cannot be
+    /// missing.
     pub fn missing(event: EventKind) -> Self {
         match event {
             EventKind::Created | EventKind::Unknown(_) => Self::MissingCreated,

@@ -1,4 +1,4 @@
-//! How binding something is, and for whom.
+//! Requirement levels, and the profiles they apply to.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How binding a requirement is.
+/// A requirement level.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// Recorded for information.
     May,
-    /// Broken, it is reported as advice and fails nothing.
+    /// A violation is reported as advice and fails nothing.
     Should,
-    /// Broken, the case fails.
+    /// A violation fails the case.
     #[default]
     Must,
 }
@@ -47,13 +47,13 @@ impl fmt::Display for Level {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// It believes what an event carries: kubelet 1.26 to 1.36.
-    #[value(help = "Kubelet 1.26 to 1.36, which believes what an event carries")]
+    /// A consumer that trusts the content of events: kubelet 1.26 to 1.36.
+    #[value(help = "Kubelet 1.26 to 1.36, which trusts the content of events")]
     Cache,
-    /// It takes STOPPED as a hint to relist the pod: kubelet 1.37 and later.
+    /// A consumer that treats STOPPED as a hint to relist the pod: kubelet 1.37 and later.
     #[value(help = "Kubelet 1.37 and later, which relists a pod when STOPPED comes")]
     Hint,
-    /// Others, several of which may listen at once.
+    /// Other consumers, several of which may listen at once.
     Observer,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// How binding something is in each profile; absent where it does not concern the consumer.
+/// The requirement level in each profile; absent if it does not concern the consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
@@ -95,7 +95,6 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// How binding it is in a profile.
     pub fn of(&self, profile: Profile) -> Option<Level> {
         match profile {
             Profile::Cache => self.cache,
@@ -104,7 +103,7 @@ impl Levels {
         }
     }
 
-    /// How binding it is in that of these profiles which it binds most; none if it concerns none.
+    /// The highest level in these profiles; `None` if it concerns none of them.
     pub fn highest_of(&self, profiles: &[Profile]) -> Option<Level> {
         profiles
             .iter()
@@ -112,8 +111,8 @@ impl Levels {
             .max()
     }
 
-    /// The same, but nowhere more binding than these are: in a profile that they do not concern,
-    /// than they are where they bind most.
+    /// The same, capped by the levels of `cap`: in a profile that `cap` does not concern, by its
+    /// highest level.
     pub fn capped_by(&self, cap: &Self) -> Self {
         self.combined(|profile, level| {
             let cap = cap.of(profile).or(cap.highest());
@@ -121,7 +120,7 @@ impl Levels {
         })
     }
 
-    /// In each profile whichever of the two binds more.
+    /// The higher level of the two in each profile.
     pub fn or_higher(&self, other: &Self) -> Self {
         self.combined(|profile, level| level.max(other.of(profile)))
     }
@@ -135,7 +134,7 @@ impl Levels {
         }
     }
 
-    /// How binding it is for the consumer that it binds most; none if it concerns nobody.
+    /// The highest level in any profile; `None` if it concerns none.
     pub fn highest(&self) -> Option<Level> {
         self.highest_of(&Profile::ALL)
     }

@@ -10,33 +10,33 @@ use serde::{Deserialize, Serialize};
 
 use super::Spread;
 
-/// Capabilities of a runtime as observed by the run: true, false, or absent where the run did not
-/// observe them. No calls are made only to find them out.
+/// Capabilities of a runtime as observed by the run: true, false, or absent if the run did not
+/// observe them. No extra calls are made for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
-    /// There are events at all. Unknown where none came and no case needed to know.
+    /// The runtime sends events. Unknown if none arrived and no case needed to know.
     pub events: Option<bool>,
-    /// Of several subscribers each gets every event. Only looked at where a case needs to know.
+    /// Each subscriber gets every event. Checked only if a case needs to know.
     pub broadcast: Option<bool>,
-    /// A new subscriber receives events that were sent before it subscribed. Observed where events
+    /// A new subscriber receives earlier events. Observed if events
     /// occurred without any subscriber.
     pub replay: Option<bool>,
     /// Sandboxes have events of their own, besides those of their containers.
     pub sandbox_events: Option<bool>,
-    /// `PodSandboxStatus` says when it was read, by which a kubelet with `EventedPLEG` orders it.
+    /// `PodSandboxStatus` has a timestamp, by which a kubelet with `EventedPLEG` orders it.
     pub sandbox_status_timestamp: Option<bool>,
-    /// A stop sends the stop signal that a container was given, whether or not `ContainerStatus`
-    /// reports it. Only looked at where a case needs to know.
+    /// A stop sends the container's stop signal, whether or not `ContainerStatus`
+    /// reports it. Checked only if a case needs to know.
     pub stop_signal: Option<bool>,
-    /// Lists can be had as streams (KEP-5825). Only looked at where a case needs to know.
+    /// Lists can be streamed (KEP-5825). Checked only if a case needs to know.
     pub streamed_lists: Option<bool>,
-    /// It has several runtime handlers, by name. Only looked at where a case needs to know.
+    /// The runtime has several runtime handlers, by name. Checked only if a case needs to know.
     pub handlers: Option<bool>,
-    /// Sandboxes can have a network of their own. Only looked at where a case needs to know.
+    /// Sandboxes can have their own network. Checked only if a case needs to know.
     pub network: Option<bool>,
 }
 
-/// A bound on time that a run watches.
+/// A time limit that a run watches.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -56,23 +56,22 @@ pub enum Limit {
     Timing,
     /// From the request for a stream to the headers of the response, as `headers-within` bounds it.
     Headers,
-    /// How long an `await` step with a time of its own waits for an event.
+    /// The duration of an `await` step with a time of its own.
     Await,
-    /// How long an `await-end` step waits for the end of a subscription.
+    /// The duration of an `await-end` step.
     AwaitEnd,
 }
 
-/// How long something took for which there is a limit.
+/// A measured time that has a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// The kind of limit.
     pub limit: Limit,
     /// The limit, multiplied by `--timeout-scale`.
     pub bound: Duration,
     pub took: Duration,
 }
 
-/// All that took its time in a case, for one limit.
+/// All measured times of a case, for one limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
     pub longest: Latency,
@@ -80,7 +79,6 @@ pub struct Times {
 }
 
 impl Times {
-    /// The times of each limit.
     pub fn of(latencies: impl IntoIterator<Item = Latency>) -> Vec<Self> {
         let mut all = BTreeMap::<(Limit, Duration), Self>::new();
         for latency in latencies {
@@ -96,23 +94,21 @@ impl Times {
     }
 }
 
-/// How long a run has seen something take for which there is a limit.
+/// The measured times of a run, for one limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worst {
-    /// What took longest, and how long it might have.
+    /// The longest time, and its limit.
     pub latency: Latency,
-    /// How long it took each time.
     pub spread: Spread,
-    /// The id of the case in which it took longest.
+    /// The id of the case with the longest time.
     pub case: Arc<str>,
 }
 
-/// The largest message of an event that a run has seen.
+/// The largest message of an event in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Largest {
-    /// How large it was.
     pub bytes: u32,
-    /// The id of the case that saw it first.
+    /// The id of the first case with this event.
     pub case: Arc<str>,
 }
 

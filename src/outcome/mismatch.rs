@@ -1,4 +1,4 @@
-//! What is wrong, as values; and the one place that puts it in words.
+//! A problem as values; and its only conversion to words.
 
 use std::borrow::Cow;
 
@@ -7,17 +7,15 @@ use super::kind::Kind;
 use super::signature::Signature;
 use crate::history::EventKind;
 
-/// What is wrong: of which kind it is, what should have been, and what was.
+/// A problem: its kind, the expected and the actual values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mismatch {
     pub kind: Kind,
-    /// The values that should have been.
     pub expected: Facts,
     pub actual: Facts,
 }
 
 impl Mismatch {
-    /// One of a kind, with the values that should have been and those that were.
     pub fn new(kind: Kind, expected: impl Into<Facts>, actual: impl Into<Facts>) -> Self {
         Self {
             kind,
@@ -26,23 +24,23 @@ impl Mismatch {
         }
     }
 
-    /// That an event has not come, with what says that it should have.
+    /// A missing event, with the reason to expect it.
     pub fn missing(event: EventKind, expected: impl IntoIterator<Item = Fact>) -> Self {
         let expected: Facts = [Fact::Event(event)].into_iter().chain(expected).collect();
         Self::new(Kind::missing(event), expected, [])
     }
 
-    /// The same with values that were.
+    /// The same problem with actual values.
     pub fn with(self, actual: Facts) -> Self {
         Self { actual, ..self }
     }
 
-    /// That what a check looks at has not come.
+    /// The absence of the subject of a check.
     pub fn unobserved(what: impl Into<String>) -> Self {
         Self::new(Kind::NothingObserved, [Fact::Text(what.into())], [])
     }
 
-    /// What every run sees of it.
+    /// The parts that are equal in every run.
     pub fn signature(&self) -> Signature {
         Signature {
             kind: self.kind,
@@ -61,7 +59,7 @@ impl Mismatch {
     }
 }
 
-/// The words for what a finding expected and saw.
+/// The sentences for the expected and the actual state.
 pub(super) struct Sentences {
     pub(super) expected: &'static str,
     pub(super) actual: &'static str,
@@ -85,7 +83,7 @@ fn sentence<'a>(template: &str, value: impl Fn(&str) -> Option<&'a Fact>) -> Str
     text + &last
 }
 
-/// The text of a template without optional parts, and whether each of its values is there.
+/// The text of a template without optional parts, and whether all of its values are present.
 fn filled<'a>(template: &str, value: &impl Fn(&str) -> Option<&'a Fact>) -> (String, bool) {
     let mut parts = template.split('{');
     let mut text = parts.next().unwrap_or_default().to_owned();

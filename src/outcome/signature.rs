@@ -1,4 +1,4 @@
-//! What makes two findings the same, whichever run has them.
+//! The identity of a finding across runs.
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -8,20 +8,20 @@ use serde_json::Value;
 use super::fact::{Fact, Facts};
 use super::kind::Kind;
 
-/// A finding without what differs from run to run: its kind, and values that were seen.
+/// A finding without the parts that differ from run to run: its kind, and stable values.
 ///
 /// In a file it is the key of the kind, `missing-stopped`, or a mapping with values too:
 /// `{kind: event-out-of-order, event: STOPPED}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signature {
     pub kind: Kind,
-    /// The values. Of a pattern those that it asks for.
+    /// The values; in a pattern the required ones.
     pub facts: Facts,
 }
 
 impl Signature {
-    /// Whether a finding is of this kind and has these values. `fits` says whether a text of this
-    /// pattern is that of the finding.
+    /// Whether a finding has this kind and these values. `fits` compares a text of this pattern
+    /// with that of the finding.
     pub fn matches(&self, found: &Self, fits: impl Fn(&str, &str) -> bool) -> bool {
         let is_there = |wanted: &Fact| {
             let seen = found.facts.get(wanted.name());

@@ -1,40 +1,38 @@
-//! How often something took how long, in little memory.
+//! A distribution of times, in little memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A class has as many equal parts between a power of two and the next: it is at most 1/64 wide.
+/// A class has this binary logarithm of equal parts between two powers of two: it is at most 1/64
+/// wide.
 const PARTS_LOG2: u32 = 6;
 
-/// Times, counted in classes. A quantile is at most 1/64 longer than the time that it stands for.
+/// Times, counted in classes. A quantile is at most 1/64 longer than the exact time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread(BTreeMap<u32, usize>);
 
 impl Spread {
-    /// Counts a time.
     pub fn add(&mut self, took: Duration) {
         *self.0.entry(class(took)).or_default() += 1;
     }
 
-    /// Counts all times of another.
     pub fn merge(&mut self, other: &Self) {
         for (class, count) in &other.0 {
             *self.0.entry(*class).or_default() += count;
         }
     }
 
-    /// How many times there are.
     pub fn count(&self) -> usize {
         self.0.values().sum()
     }
 
-    /// How many times are how long, in order: the longest time of each class and its count.
+    /// The longest time of each class and its count, in order.
     pub fn classes(&self) -> impl Iterator<Item = (Duration, usize)> {
         let classes = self.0.iter();
         classes.map(|(class, count)| (longest_of(*class), *count))
     }
 
-    /// The time that so many percent of all do not exceed; none if there is none.
+    /// A percentile; `None` without times.
     pub fn percentile(&self, percent: usize) -> Option<Duration> {
         let rank = (self.count() * percent).div_ceil(100).max(1);
         let mut below = 0;
@@ -46,7 +44,7 @@ impl Spread {
     }
 }
 
-/// The class of a time in microseconds: the power of two below it, and the part behind that.
+/// The class of a time in microseconds: the power of two below it, and the part above that.
 fn class(took: Duration) -> u32 {
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let shift = shift(micros);
@@ -54,7 +52,7 @@ fn class(took: Duration) -> u32 {
     (shift << PARTS_LOG2) + part
 }
 
-/// How many bits of a number stand for less than a part.
+/// The number of low bits below the resolution of a class.
 fn shift(micros: u64) -> u32 {
     (u64::BITS - micros.leading_zeros()).saturating_sub(PARTS_LOG2 + 1)
 }

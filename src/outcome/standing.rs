@@ -1,4 +1,4 @@
-//! What a run says of a runtime to one kind of consumer.
+//! The verdict of a run for one kind of consumer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use super::{
     DISTURBED, Level, Levels, NOT_CLEANED_UP, NOT_REMOVED, Outcome, Profile, RunReport, Verdict,
 };
 
-/// The verdict in one profile, and the counts that it follows from.
+/// The verdict in one profile, and the counts it is derived from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// The profile.
     pub profile: Profile,
-    /// The word on it.
+    /// The verdict.
     pub verdict: Conformance,
-    /// Of the claims that are a MUST there.
+    /// The claims that are a MUST in this profile.
     pub musts: Musts,
-    /// Of the claims that are a SHOULD there.
+    /// The claims that are a SHOULD in this profile.
     pub shoulds: Shoulds,
-    /// The ids of the MUSTs that are broken, known or not, each once, in the order of the plan.
+    /// The ids of the broken MUSTs, known or not, each once, in the order of the plan.
     pub broken: Vec<Arc<str>>,
     /// The ids of the MUSTs that were not run.
     pub skipped: Vec<Arc<str>>,
@@ -30,7 +30,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Its numbers in the order of a report's columns: MUSTs kept, broken, known and open, SHOULDs
+    /// The counts in the order of a report's columns: MUSTs kept, broken, known and open, SHOULDs
     /// kept and broken.
     pub fn counts(&self) -> [usize; 6] {
         let (musts, shoulds) = (self.musts, self.shoulds);
@@ -45,32 +45,32 @@ impl Standing {
     }
 }
 
-/// The one word on a runtime.
+/// The verdict on a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conformance {
-    /// Every MUST that belongs to the run holds.
+    /// Every MUST of the run holds.
     Conformant,
-    /// None is broken, but some were left out, skipped or inconclusive.
+    /// No MUST is broken, but some were left out, skipped or inconclusive.
     Partial,
-    /// No MUST is broken but those that the expectation file lists.
+    /// Only MUSTs that the expectation file lists are broken.
     KnownFailures,
     /// A MUST is broken that no expectation file lists.
     NonConformant,
-    /// None is broken as far as could be decided, and not all could.
+    /// No decided MUST is broken, but some could not be decided.
     Error,
     /// There was no MUST to judge by, or all were skipped.
     NotJudged,
 }
 
-/// How many claims came to which verdict.
+/// The number of claims with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Musts {
     /// They held.
     pub passed: usize,
     /// They are broken.
     pub failed: usize,
-    /// They are broken, as an expectation file says.
+    /// They are broken, as listed in an expectation file.
     pub known: usize,
     /// They were not run.
     pub skipped: usize,
@@ -80,12 +80,12 @@ pub struct Musts {
     pub undecided: usize,
 }
 
-/// How many cases and invariants keep their SHOULD, and how many break one.
+/// The numbers of cases and invariants that keep and break their SHOULDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shoulds {
     /// They are a SHOULD as a whole, and hold.
     pub kept: usize,
-    /// They break something that is a SHOULD, be they a MUST otherwise.
+    /// They break a SHOULD, even if they are a MUST otherwise.
     pub broken: usize,
 }
 
@@ -103,18 +103,18 @@ impl fmt::Display for Conformance {
 }
 
 impl RunReport {
-    /// Whether somebody else may have changed the run's pods, so that it decides nothing.
+    /// Whether another client may have changed the run's pods, so that it decides nothing.
     pub fn is_disturbed(&self) -> bool {
         self.faults.iter().any(|fault| fault.starts_with(DISTURBED))
     }
 
-    /// Whether a fault leaves verdicts in doubt. What stays on the node does not.
+    /// Whether a fault leaves verdicts in doubt. Leftovers on the node do not.
     fn is_in_doubt(&self) -> bool {
         let mut faults = self.faults.iter();
         faults.any(|fault| !fault.starts_with(NOT_REMOVED) && !fault.starts_with(NOT_CLEANED_UP))
     }
 
-    /// Why the run is undecided, or ends as if it were: none if it broke a rule or ended well.
+    /// The reason why the run is undecided; `None` if it broke a rule or ended well.
     pub fn undecided(&self) -> Option<&'static str> {
         let any = |verdict| self.count(verdict) > 0;
         let cases = self.outcomes.iter().filter(|case| !case.is_invariant());
@@ -139,7 +139,7 @@ impl RunReport {
         }
     }
 
-    /// What the run says in each profile for which the runtime was judged.
+    /// The verdicts in each profile for which the runtime was judged.
     pub fn standings(&self) -> Vec<Standing> {
         let profiles = self.profiles.iter();
         profiles.map(|profile| self.standing(*profile)).collect()
@@ -184,7 +184,7 @@ impl RunReport {
         }
     }
 
-    /// The ids of what is a MUST in a profile and came to one of these verdicts, each once.
+    /// The ids of the MUSTs of a profile with one of these verdicts, each once.
     fn musts_that(&self, profile: Profile, verdicts: &[Verdict]) -> Vec<Arc<str>> {
         let mut ids = Vec::new();
         for outcome in &self.outcomes {
@@ -199,7 +199,7 @@ impl RunReport {
 }
 
 impl Musts {
-    /// How many were skipped, inconclusive or undecided.
+    /// The number of skipped, inconclusive and undecided claims.
     pub fn open(&self) -> usize {
         self.skipped + self.inconclusive + self.undecided
     }
@@ -228,8 +228,8 @@ impl Musts {
 }
 
 impl Outcome {
-    /// The word on it in a profile. There an invariant holds that is broken only in cases that bind
-    /// less.
+    /// Its verdict in a profile, in which an invariant holds if only cases of lower levels break
+    /// it.
     pub fn verdict_for(&self, profile: Profile) -> Verdict {
         let is_broken = matches!(self.verdict, Verdict::Fail | Verdict::Known);
         match self.broken_in_cases() {
@@ -238,13 +238,13 @@ impl Outcome {
         }
     }
 
-    /// Of an invariant that cases have broken: how binding it is in them.
+    /// The requirement levels of an invariant in the cases that have broken it.
     fn broken_in_cases(&self) -> Option<Levels> {
         let is_broken = self.broken_levels != Levels::default();
         is_broken.then_some(self.broken_levels)
     }
 
-    /// Whether it keeps what is a SHOULD in a profile; nothing if there is no such thing.
+    /// Whether it keeps its SHOULDs in a profile; `None` without any.
     pub fn should(&self, profile: Profile) -> Option<bool> {
         let level = self.levels.of(profile)?;
         if let Some(broken) = self.broken_in_cases() {

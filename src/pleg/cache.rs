@@ -29,12 +29,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The status, unless the last inspection failed.
     pub fn status(&self) -> Option<&Arc<PodStatus>> {
         self.inspection.as_ref().ok()
     }
 
-    /// The error of the last inspection, if it failed.
     pub fn error(&self) -> Option<&InspectError> {
         self.inspection.as_ref().err()
     }
@@ -51,12 +49,11 @@ struct Waiting {
     newer_than: Moment,
 }
 
-/// The end of a wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Released {
     pub waiter: Waiter,
     pub uid: SharedUid,
-    /// The entry; `None` stands for an empty status with only the UID.
+    /// The entry; `None` means an empty status with only the UID.
     pub entry: Option<Entry>,
 }
 
@@ -72,7 +69,7 @@ impl Cache {
         }
     }
 
-    /// The entry of a pod. `None` stands for an empty status without an error.
+    /// The entry of a pod. `None` means an empty status without an error.
     pub fn get(&self, uid: &str) -> Option<&Entry> {
         self.entries.get(uid)
     }

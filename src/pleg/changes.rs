@@ -8,7 +8,7 @@ use super::pod_list::ListedItem;
 use super::shared_id::{ById, SharedId};
 use super::state::{Phase, Transition, transition};
 
-/// With more items than this, ids are hashed: a linear search would be quadratic overall.
+/// The number of items above which ids are hashed: a linear search would be quadratic overall.
 const WALKABLE: usize = 16;
 
 /// A container or a sandbox in the engine's records.
@@ -47,7 +47,6 @@ pub(super) fn adopt(old: &[Item], new: &[ListedItem<'_>]) -> Vec<Item> {
 pub(super) struct Changes {
     /// Whether something changed for which no event is sent.
     pub(super) silent: bool,
-    /// The events to send, in order.
     pub(super) events: Vec<(LifecycleKind, SharedId)>,
 }
 

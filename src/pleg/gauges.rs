@@ -19,7 +19,7 @@ impl Gauges {
         self.running_pods
     }
 
-    /// The number of containers in a state; absent if there never was one.
+    /// The number of containers in a state; `None` if there never was one.
     pub fn containers(&self, state: State) -> Option<i64> {
         self.containers[state as usize]
     }

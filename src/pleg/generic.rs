@@ -73,14 +73,13 @@ impl Generic {
     pub const PERIOD: Duration = Duration::from_secs(1);
     /// The health threshold without events.
     pub const THRESHOLD: Duration = Duration::from_secs(180);
-    /// How many requests to relist one pod may wait; more are dropped.
+    /// The maximum number of queued requests to relist one pod; more are dropped.
     pub const RELIST_REQUESTS: usize = 200;
     /// The relist period while the Evented PLEG of kubelet 1.26 to 1.36 is in use.
     pub const PERIOD_WITH_EVENTS: Duration = Duration::from_secs(300);
     /// The health threshold while it is in use.
     pub const THRESHOLD_WITH_EVENTS: Duration = Duration::from_secs(600);
 
-    /// A PLEG without any records.
     pub fn new() -> Self {
         Self::default()
     }
@@ -273,7 +272,7 @@ impl Generic {
         }
     }
 
-    /// Forgets what is pending; nothing of it has been remembered yet.
+    /// Drops the pending inspections; none of them has been recorded yet.
     fn give_up(&mut self) {
         self.closing = None;
         for pending in self.pending.drain(..) {
@@ -284,7 +283,7 @@ impl Generic {
     }
 }
 
-/// Sends what happened in a pod; if nothing did, that it was inspected.
+/// Sends the changes of a pod; without any, that it was inspected.
 fn send_changes(kubelet: &mut Kubelet, pod: &SharedUid, changes: Changes) {
     if changes.is_empty() {
         kubelet.channel.send(LifecycleEvent {
@@ -298,7 +297,7 @@ fn send_changes(kubelet: &mut Kubelet, pod: &SharedUid, changes: Changes) {
     }
 }
 
-/// Sends what happened to a container or a sandbox.
+/// Sends the change of a container or a sandbox.
 pub(super) fn send(
     kubelet: &mut Kubelet,
     pod: &SharedUid,

@@ -25,19 +25,17 @@ const HASH_ANNOTATION: &str = "io.kubernetes.container.hash";
 /// A runtime's answers to status calls. The caller has made the calls beforehand, or reads them
 /// from a recording.
 pub trait Statuses {
-    /// The answer of `PodSandboxStatus`.
     fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault>;
 
-    /// The answer of `ContainerStatus`.
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault>;
 }
 
-/// Why there is no status.
+/// The reason for a missing status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusFault {
     /// The object is gone. A kubelet then leaves it out.
     NotFound,
-    /// The call failed otherwise.
+    /// The call failed with another error.
     Failed(String),
     /// The call succeeded, and its answer has no status.
     Empty,
@@ -228,7 +226,7 @@ pub(super) fn image(status: &ContainerStatus) -> Result<&Text, KubeletPanic> {
     })
 }
 
-/// A sandbox's addresses; none if any of them is invalid.
+/// A sandbox's addresses; empty if any of them is invalid.
 fn ips(status: &SandboxStatus) -> Vec<String> {
     if status.ips.iter().all(|ip| is_address(ip)) {
         status.ips.clone()

@@ -9,18 +9,14 @@ use super::pod_status::PodStatus;
 /// The shared state of a kubelet's PLEGs.
 #[derive(Clone, Debug)]
 pub struct Kubelet {
-    /// The cache that pod workers act on.
     pub cache: Cache,
-    /// The channel that the sync loop reads.
     pub channel: Channel,
-    /// The gauges of running pods and containers.
     pub gauges: Gauges,
     gate: bool,
     evented: bool,
 }
 
 impl Kubelet {
-    /// A kubelet that has just started.
     pub fn new(features: Features, channel_capacity: usize) -> Self {
         let gate = features != Features::Generic;
         Self {

@@ -50,7 +50,6 @@ pub struct Channel {
 impl Channel {
     pub const KUBELET_CAPACITY: usize = 1000;
 
-    /// An empty channel.
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -68,22 +67,19 @@ impl Channel {
         }
     }
 
-    /// Takes the oldest event.
     pub fn receive(&mut self) -> Option<LifecycleEvent> {
         self.waiting.pop_front()
     }
 
-    /// Takes all events, oldest first.
+    /// Removes all events, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = LifecycleEvent> + '_ {
         self.waiting.drain(..)
     }
 
-    /// The number of queued events.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether no event is queued.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::history::RuntimeNanos;
 
-/// A moment as a kubelet compares it: nanoseconds since 1970, or [`Moment::NEVER`].
+/// A time as a kubelet compares it: nanoseconds since 1970, or [`Moment::NEVER`].
 ///
-/// Like a kubelet, this type makes no difference between a runtime's timestamps and the local
-/// clock. That is what makes a skewed `created_at` dangerous, so it must not be prevented here.
+/// Like a kubelet, this type does not distinguish a runtime's timestamps from the local clock. That
+/// is why a skewed `created_at` is dangerous, so it must not be prevented here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(i64);
 
@@ -15,17 +15,15 @@ impl Moment {
     /// Go's zero time, which is before every other moment.
     pub const NEVER: Self = Self(i64::MIN);
 
-    /// The moment this many nanoseconds after the epoch.
     pub const fn from_ns(ns: i64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since the epoch.
     pub const fn ns(self) -> i64 {
         self.0
     }
 
-    /// How long after `earlier` this moment is; zero if it is not.
+    /// The duration since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         let ns = i128::from(self.0) - i128::from(earlier.0);
         Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))

@@ -110,7 +110,6 @@ impl<'a> PodList<'a> {
         });
     }
 
-    /// When it was requested.
     pub fn at(&self) -> Moment {
         self.at
     }
@@ -119,7 +118,6 @@ impl<'a> PodList<'a> {
         self.heads.get(index).map(|head| self.whole(head))
     }
 
-    /// All pods, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = ListedPod<'_>> {
         self.heads.iter().map(|head| self.whole(head))
     }

@@ -30,7 +30,7 @@ pub(super) struct Record {
 }
 
 impl Records {
-    /// Notes the index of each pod in the list; adds records for new pods.
+    /// Records the index of each pod in the list; adds records for new pods.
     pub(super) fn mark(&mut self, list: &PodList<'_>) {
         self.round += 1;
         let mut guess = 0;
@@ -69,7 +69,7 @@ impl Records {
         place
     }
 
-    /// How many slots there are, in use or not.
+    /// The number of slots, in use or not.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }

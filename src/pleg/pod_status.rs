@@ -21,7 +21,7 @@ pub struct PodStatus {
     pub containers: Vec<PodContainer>,
     /// The containers in its newest, ready sandbox.
     pub active_containers: Vec<SharedId>,
-    /// When the runtime read it; [`Moment::NEVER`] if it is from an event.
+    /// The time at which the runtime read it; [`Moment::NEVER`] if it is from an event.
     pub read_at: Moment,
 }
 
@@ -51,11 +51,11 @@ pub struct PodContainer {
     pub name: Text,
     pub state: State,
     pub created_at: Moment,
-    /// When it was started; [`Moment::NEVER`] while it is only created.
+    /// [`Moment::NEVER`] while it is only created.
     pub started_at: Moment,
-    /// When it exited; [`Moment::NEVER`] before.
+    /// [`Moment::NEVER`] before its exit.
     pub finished_at: Moment,
-    /// The exit code; 0 before the exit.
+    /// 0 before its exit.
     pub exit_code: i32,
     /// The image as the user named it.
     pub image: Text,
@@ -74,7 +74,8 @@ pub struct PodContainer {
 
 pub type Inspection = Result<Arc<PodStatus>, InspectError>;
 
-/// Why a pod could not be inspected. `NotFound` is no error: what is gone is left out.
+/// The reason why a pod could not be inspected. `NotFound` is no error: deleted objects are left
+/// out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
     #[error("{method} of {id}: {fault}")]

@@ -1,7 +1,7 @@
 //! When a kubelet reopens the event stream, and when it gives up.
 //!
 //! Sources: kubernetes `pkg/kubelet/pleg/evented.go` (`watchEventsChannel`) of 1.36.2 and after
-//! pull request 139262; KEP-3386, "Generic PLEG Continuous Validation", for what was planned.
+//! pull request 139262; KEP-3386, "Generic PLEG Continuous Validation", for the original plan.
 
 use std::time::Duration;
 
@@ -45,7 +45,6 @@ pub enum StreamFate {
     Closed,
 }
 
-/// The reaction to the end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Then {
     /// Whether to list all pods first.
@@ -53,7 +52,7 @@ pub struct Then {
     pub next: Next,
 }
 
-/// What to do next with the stream.
+/// The next action on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Open it, after a pause.
@@ -88,7 +87,6 @@ impl Reconnect {
         }
     }
 
-    /// The first action.
     pub fn begin(&self) -> Then {
         self.then(false, Duration::ZERO)
     }

@@ -1,5 +1,5 @@
-//! Moments and spans as people write them. Only this module and `junit` know what `junit-report`
-//! exports of the `time` crate.
+//! Times and durations in human-readable form. Only this module and `junit` use the parts of the
+//! `time` crate that `junit-report` exports.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use junit_report::OffsetDateTime;
 
 use crate::history::HostInstant;
 
-/// The moment by the host's calendar clock, in UTC.
+/// The time by the host's calendar clock, in UTC.
 pub(super) fn utc(at: HostInstant) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.realtime_ns))
         .expect("64 bits of nanoseconds end in the year 2262, the calendar ends in 9999")
 }
 
-/// The moment in UTC as RFC 3339 writes it, with milliseconds.
+/// The UTC time in RFC 3339 format, with milliseconds.
 pub fn rfc3339(at: HostInstant) -> String {
     let at = utc(at);
     format!(
@@ -28,7 +28,7 @@ pub fn rfc3339(at: HostInstant) -> String {
     )
 }
 
-/// A measured span: `35.1 ms`, `2.345 s`.
+/// A measured duration: `35.1 ms`, `2.345 s`.
 pub fn span(duration: Duration) -> String {
     if duration < Duration::from_secs(1) {
         format!("{:.1} ms", duration.as_secs_f64() * 1e3)
@@ -37,9 +37,9 @@ pub fn span(duration: Duration) -> String {
     }
 }
 
-/// A span of nanoseconds that may be negative.
+/// A duration in nanoseconds that may be negative.
 pub fn signed_span(nanos: i64) -> String {
-    /// What is less is written as zero, which has no sign.
+    /// A smaller value is written as zero, without a sign.
     const ROUNDED_AWAY: u64 = 50_000;
     let is_negative = nanos < 0 && nanos.unsigned_abs() >= ROUNDED_AWAY;
     let sign = if is_negative { "-" } else { "" };

@@ -1,10 +1,10 @@
-//! What belongs together: the events that a call can cause, and the states in which a list shows
-//! what an event has reported.
+//! Causal links: the events that a call can cause, and the states in a list that show the change of
+//! an event.
 
 use crate::history::{ContainerState, EventKind, Reply, Request, SandboxState};
 
-/// The events that a call can cause, each by the id that it is about; `made` is what the call has
-/// made. What a call does to a sandbox ends its containers, too; of them it names none.
+/// The events that a call can cause, each by the id of its subject; `made` is the object that the
+/// call has created. A call that ends a sandbox also ends its containers, but does not name them.
 pub(super) fn effects<'a>(
     request: &'a Request,
     made: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) fn effects<'a>(
     id.into_iter().flat_map(of).collect()
 }
 
-/// How far a list shows a sandbox or container to be.
+/// The state of a sandbox or container in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shown {
     Created,
@@ -33,7 +33,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// Whether it has what such an event reports behind it.
+    /// Whether the change that such an event reports has happened.
     pub(super) fn is_past(self, kind: EventKind) -> bool {
         match kind {
             EventKind::Created => true,
@@ -44,7 +44,7 @@ impl Shown {
     }
 }
 
-/// All that a reply shows, by id.
+/// All subjects in a reply, by id.
 pub(super) fn shown(reply: &Reply) -> Vec<(&str, Shown)> {
     match reply {
         Reply::Sandboxes(listed) => {

@@ -1,9 +1,8 @@
-//! What has changed between two JSON reports: of cases and invariants, and of the profiles.
+//! The changes between two JSON reports: of cases and invariants, and of the profiles.
 //!
-//! Outcomes are compared by their ids; of a case that was repeated the worst of its verdicts
-//! counts, and how often it failed is shown. Whether that is more than chance is up to a gate. The
-//! tested runtimes and suites are shown and not compared, so the reports may be of
-//! different runtimes.
+//! Outcomes are compared by their ids; for a repeated case the worst of its verdicts counts, and
+//! its failure rate is shown. A gate decides whether that exceeds chance. The tested runtimes and
+//! suites are shown and not compared, so the reports may be of different runtimes.
 
 #[cfg(test)]
 mod tests;
@@ -19,30 +18,28 @@ use super::printable::{cut, printable};
 use super::rate::Rate;
 use crate::outcome::{Conformance, Level, Profile, Standing, Verdict};
 
-/// Characters kept of a name in a report.
+/// The maximum length of a name, in characters.
 const NAME: usize = 200;
 
-/// What has changed from one report to a later one.
+/// The changes from one report to a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     pub before: About,
     pub after: About,
-    /// Ids that fail and did not, that fail otherwise than is known, or that passed and cannot be
-    /// decided. A known failure counts where it passed before and is no race.
+    /// Ids that now fail, that fail in an unknown way, or that passed and cannot be decided. A
+    /// known failure counts if it passed before and is no race.
     pub worse: Vec<Change>,
-    /// Ids that pass and failed or could not be decided.
+    /// Ids that now pass, and failed or could not be decided before.
     pub better: Vec<Change>,
-    /// Ids whose verdict has changed otherwise.
     pub other: Vec<Change>,
-    /// Ids of the later report alone.
+    /// Ids only in the later report.
     pub new: Vec<Change>,
-    /// Ids of the earlier report alone.
+    /// Ids only in the earlier report.
     pub gone: Vec<Change>,
-    /// Ids that break a SHOULD and did not. That is advice, and makes nothing worse.
+    /// Ids that now break a SHOULD. That is advice, and no regression.
     pub should_broken: Vec<Should>,
-    /// Ids that break none any more.
+    /// Ids that no longer break a SHOULD.
     pub should_mended: Vec<Should>,
-    /// Profiles whose verdict has changed.
     pub profiles: Vec<ProfileChange>,
 }
 
@@ -55,46 +52,42 @@ pub struct About {
     pub began: String,
 }
 
-/// The verdicts on a case or an invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub id: String,
-    /// The name by which it is listed.
     pub name: String,
-    /// What the earlier report says; absent if it says nothing.
+    /// The verdict in the earlier report, if any.
     pub before: Option<Verdict>,
-    /// What the later one says; absent if it says nothing.
+    /// The verdict in the later report, if any.
     pub after: Option<Verdict>,
-    /// How often it failed in the earlier report.
+    /// The failure rate in the earlier report.
     pub before_rate: Rate,
-    /// How often it did in the later one.
+    /// The failure rate in the later report.
     pub after_rate: Rate,
 }
 
-/// A case or an invariant with something that it should keep.
+/// A case or an invariant with a SHOULD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Should {
     pub id: String,
-    /// The name by which it is listed.
     pub name: String,
     /// The expected state, from the report in which it is broken.
     pub expected: String,
     pub actual: String,
 }
 
-/// The verdicts in a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileChange {
     pub profile: Profile,
-    /// What the earlier report says; absent if it was not judged for it.
+    /// The verdict in the earlier report; `None` if not judged.
     pub before: Option<Conformance>,
-    /// What the later one says; absent if it was not judged for it.
+    /// The verdict in the later report; `None` if not judged.
     pub after: Option<Conformance>,
-    /// Whether the later one promises less.
+    /// Whether the later verdict is weaker.
     pub worse: bool,
 }
 
-/// Why two texts cannot be compared.
+/// The reason why two texts cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Incomparable {
     #[error("{0}")]
@@ -105,7 +98,7 @@ pub enum Incomparable {
 
 impl Comparison {
     /// Compares an earlier report with a later one, each the text of a JSON report. Fails if one is
-    /// none, or of another format: which, why, and what to do.
+    /// invalid or has another format; the error names the report, the reason and a fix.
     pub fn of(before: &str, after: &str) -> Result<Self, Incomparable> {
         let before = Document::parse(before).map_err(Incomparable::Before)?;
         let after = Document::parse(after).map_err(Incomparable::After)?;
@@ -145,7 +138,6 @@ impl Comparison {
         !self.worse.is_empty() || self.profiles.iter().any(|profile| profile.worse)
     }
 
-    /// All of it as lines for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (word, about) in [("before", &self.before), ("after", &self.after)] {
@@ -194,16 +186,13 @@ impl Comparison {
         let _ = write!(text, "{}", counts.join(", "));
         let [broken, mended] = shoulds.map(|(_, shoulds)| shoulds.len());
         if broken + mended > 0 {
-            let _ = write!(
-                text,
-                "; of what should be, {broken} newly broken, {mended} mended"
-            );
+            let _ = write!(text, "; SHOULDs: {broken} newly broken, {mended} mended");
         }
         text.push('\n');
         text
     }
 
-    /// Adds a change to its list; `certain` says that what fails is known and no race.
+    /// Adds a change to its list; `certain` if the failure is known and no race.
     fn sort_in(&mut self, change: Change, certain: bool) {
         let list = match (change.before, change.after) {
             (None, _) => &mut self.new,
@@ -229,7 +218,7 @@ impl Change {
         self.before_rate.is_of_several() || self.after_rate.is_of_several()
     }
 
-    /// Both verdicts, of a repeated case with how often it failed.
+    /// Both verdicts; for a repeated case with its failure rates.
     fn verdicts(&self) -> String {
         let with_rate = |verdict: Option<Verdict>, rate: Rate| match verdict {
             Some(verdict) if self.is_of_several() => Some(format!("{verdict} ({rate} failed)")),
@@ -249,7 +238,7 @@ impl Document {
         }
     }
 
-    /// What breaks a SHOULD here, and was decided and broke none there.
+    /// The broken SHOULDs of this report that were decided and kept in the other one.
     fn should_unlike(&self, there: &Self) -> Vec<Should> {
         let mut kept: BTreeSet<&str> = BTreeSet::new();
         for outcome in there
@@ -279,7 +268,7 @@ impl Document {
         broken.collect()
     }
 
-    /// The ids of which a known failure is no race.
+    /// The ids with a known failure that is no race.
     fn certainly_known(&self) -> BTreeSet<&str> {
         let known = |it: &&CaseOutcome| it.verdict == Verdict::Known && !it.race;
         let known = self.outcomes.iter().filter(known);
@@ -306,8 +295,8 @@ impl CaseOutcome {
     }
 }
 
-/// Each id once with its name, in the order of the later report, and then those of the earlier one
-/// alone.
+/// Each id once with its name, in the order of the later report, followed by those only in the
+/// earlier one.
 fn names<'a>(before: &'a Document, after: &'a Document) -> Vec<(&'a str, &'a str)> {
     let mut seen = BTreeSet::new();
     let all = after.outcomes.iter().chain(&before.outcomes);
@@ -317,8 +306,7 @@ fn names<'a>(before: &'a Document, after: &'a Document) -> Vec<(&'a str, &'a str
         .collect()
 }
 
-/// The profiles whose verdict has changed. Known failures promise less only if one of them is
-/// worse.
+/// The profiles whose verdict has changed. Known failures are weaker only if one of them is worse.
 fn profiles(before: &Document, after: &Document, worse: &[Change]) -> Vec<ProfileChange> {
     let of = |report: &Document, profile| {
         let mut standings = report.profiles.iter();
@@ -348,7 +336,7 @@ fn profiles(before: &Document, after: &Document, worse: &[Change]) -> Vec<Profil
     Profile::ALL.iter().filter_map(change).collect()
 }
 
-/// How much a verdict promises a consumer; nothing where nothing was judged.
+/// The strength of a verdict for a consumer; `None` if nothing was judged.
 fn promise(verdict: Conformance) -> Option<u8> {
     match verdict {
         Conformance::Conformant => Some(4),
@@ -360,7 +348,7 @@ fn promise(verdict: Conformance) -> Option<u8> {
     }
 }
 
-/// Which of the verdicts on repetitions counts: the one that is higher.
+/// The weight of a verdict among repetitions: the highest one counts.
 pub(super) fn badness(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Fail => 6,

@@ -1,6 +1,6 @@
-//! The fields of a JSON report, as they are written and read.
+//! The fields of a JSON report, for writing and reading.
 //!
-//! A field that is added has a default, so that reports without it can be read.
+//! A new field has a default, so that reports without it can be read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,29 +25,29 @@ use crate::outcome::{
 pub struct Document {
     /// The version of this format.
     pub format: u32,
-    /// The run's UUID, with which everything that it made was labelled.
+    /// The run's UUID, the label of everything that it created.
     pub run: String,
     /// Version and commit of the suite.
     pub suite: String,
     /// The runtime's endpoint.
     pub endpoint: String,
-    /// The runtime that was tested.
+    /// The tested runtime.
     pub runtime: RuntimeInfo,
     /// The host when the run began; null where the runtime was a model.
     pub environment: Option<Environment>,
     /// The image that containers ran.
     pub image: String,
-    /// When the run began, in UTC, as RFC 3339 has it.
+    /// When the run began, in UTC, as RFC 3339.
     pub began: String,
     /// How long the run took, in seconds.
     pub duration_s: f64,
-    /// How many pods the node had that the run did not make.
+    /// The number of pods on the node that the run did not create.
     pub foreign_pods: usize,
-    /// How large the run was to be, such as `extended`; null if all cases were meant.
+    /// The tier of the run, such as `extended`; null if all cases were selected.
     pub tier: Option<String>,
-    /// Whether cases were left out that belong to that.
+    /// Whether cases of that tier were left out.
     pub partial: bool,
-    /// What a watch has seen; null for a run.
+    /// The observations of a watch; null for a run.
     #[serde(default)]
     pub watch: Option<Watch>,
     /// The verdict for each kind of consumer for which the runtime was judged.
@@ -56,9 +56,9 @@ pub struct Document {
     pub capabilities: Capabilities,
     /// The latencies for each limit. An event that never came is a failure and has no latency.
     pub latencies: Vec<WorstLatency>,
-    /// The largest message of an event; null where none came.
+    /// The largest message of an event; null without events.
     pub largest_event: Option<LargestEvent>,
-    /// How many outcomes there are of each verdict.
+    /// The number of outcomes with each verdict.
     pub totals: Totals,
     /// The cases and invariants, in the order of the plan.
     pub outcomes: Vec<CaseOutcome>,
@@ -70,23 +70,24 @@ pub struct Document {
     pub notes: Vec<String>,
     /// Faults outside the cases, one sentence each.
     pub faults: Vec<String>,
-    /// Why the exit code is 3, such as what could not be removed; null for another one.
+    /// The reason for exit code 3, such as leftovers that could not be removed; null for another
+    /// exit code.
     #[serde(default)]
     pub undecided: Option<String>,
 }
 
-/// A report, and the name by which the user knows it: that of a node or of a file.
+/// A report, and the user's name for it: that of a node or of a file.
 #[derive(Clone, Debug)]
 pub struct NamedReport {
     pub name: String,
     pub report: Document,
 }
 
-/// What a watch has seen of the pods of others.
+/// The observations of a watch of foreign pods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object of a JSON report")]
 pub struct Watch {
-    /// How often a pod was judged: each time that it had changed and was quiet again.
+    /// The number of times a pod was judged: after each of its changes, once it was idle.
     pub judged: u64,
     /// The containers in these histories.
     pub containers: u64,
@@ -94,11 +95,11 @@ pub struct Watch {
     pub events: u64,
     /// Relists that succeeded, without those that showed nothing new while no pod changed.
     pub relists: u64,
-    /// How often the event stream ended.
+    /// The number of times that the event stream ended.
     pub outages: u64,
-    /// For how long there was none, in seconds.
+    /// The time without a stream, in seconds.
     pub without_stream_s: f64,
-    /// For how long the suite itself was held up, in seconds.
+    /// The time in which the suite itself was delayed, in seconds.
     pub held_up_s: f64,
 }
 
@@ -116,7 +117,7 @@ impl Watch {
     }
 }
 
-/// The runtime, by its own answer to `Version`.
+/// The runtime, by its own reply to `Version`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object of a JSON report")]
 pub struct RuntimeInfo {
@@ -126,13 +127,13 @@ pub struct RuntimeInfo {
     pub version: String,
     /// The version of the CRI.
     pub api_version: String,
-    /// The OCI runtime that pods were run with; null where the runtime does not report it.
+    /// The OCI runtime that ran the pods; null if the runtime does not report it.
     pub oci: Option<OciRuntime>,
-    /// `systemd` or `cgroupfs`; null where the runtime does not report it.
+    /// `systemd` or `cgroupfs`; null if the runtime does not report it.
     pub cgroup_driver: Option<String>,
 }
 
-/// The OCI runtime that pods were run with, as far as the runtime reports it.
+/// The OCI runtime that ran the pods, as reported by the runtime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OciRuntime {
     /// The name of the runtime handler.
@@ -150,32 +151,32 @@ pub struct Environment {
     pub kernel: String,
     /// The version of cgroups: `1`, `2` or `hybrid`.
     pub cgroup: Option<String>,
-    /// How many CPUs there are.
+    /// The number of CPUs.
     pub cpus: u32,
     /// The load average of the last minute.
     pub load_1min: Option<f64>,
 }
 
-/// How long something took for which there is a limit.
+/// The latencies for one limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorstLatency {
     /// The kind of limit.
     pub limit: Limit,
     /// The limit, multiplied by `--timeout-scale`, in milliseconds.
     pub limit_ms: f64,
-    /// How long it took at worst, in milliseconds.
+    /// The maximum latency, in milliseconds.
     pub worst_ms: f64,
-    /// How long half of all took at most, in milliseconds, rounded up by at most 1.6%; null in
+    /// The median latency, in milliseconds, rounded up by at most 1.6%; null in
     /// older reports.
     #[serde(default)]
     pub p50_ms: Option<f64>,
-    /// How long 99% of all took at most, likewise.
+    /// The 99th percentile, likewise.
     #[serde(default)]
     pub p99_ms: Option<f64>,
-    /// How many were measured; 0 in older reports.
+    /// The number of measured latencies; 0 in older reports.
     #[serde(default)]
     pub count: usize,
-    /// The id of the case that saw it first.
+    /// The id of the case with the maximum latency.
     pub case: String,
 }
 
@@ -184,18 +185,18 @@ pub struct WorstLatency {
 pub struct LargestEvent {
     /// Its size.
     pub bytes: u32,
-    /// The id of the case that saw it first.
+    /// The id of the first case with this event.
     pub case: String,
 }
 
-/// How many outcomes there are of each verdict.
+/// The number of outcomes with each verdict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Every expectation held.
     pub pass: usize,
     /// The runtime broke a rule.
     pub fail: usize,
-    /// The runtime broke a rule, as the expectation file says it does.
+    /// The runtime broke a rule, and an expectation file lists this failure.
     pub known: usize,
     /// An expectation file lists it as failing, and it passed.
     pub unexpected_pass: usize,
@@ -203,7 +204,7 @@ pub struct Totals {
     pub error: usize,
     /// It was not run.
     pub skip: usize,
-    /// The situation that it is about did not arise.
+    /// The situation under test did not arise.
     pub inconclusive: usize,
 }
 
@@ -215,38 +216,37 @@ pub struct CaseOutcome {
     pub id: String,
     /// The name by which it is listed, such as `order::four-events-in-order`.
     pub name: String,
-    /// Which repetition it is, from 1; null unless cases are repeated.
+    /// The number of the repetition, from 1; null unless cases are repeated.
     pub repetition: Option<u32>,
     /// The claim that it checks, as a sentence.
     pub title: String,
     /// The consequences for consumers if the claim does not hold.
     pub why: String,
-    /// Where the requirement comes from.
+    /// The sources of the requirement.
     pub sources: Vec<String>,
     /// The ids of the requirements that it checks; empty in older reports.
     #[serde(default)]
     pub requirements: Vec<String>,
-    /// How binding it is in each profile.
+    /// The requirement level in each profile.
     pub levels: Levels,
     /// The verdict.
     pub verdict: Verdict,
-    /// Of a known failure: whether it is a race, which may not show in another run. Left out where
-    /// it is not.
+    /// Whether a known failure is a race, which may not show in another run. Omitted if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub race: bool,
-    /// Why the verdict is no plain pass or fail; null for those.
+    /// The reason for a verdict other than pass or fail; null for those.
     pub reason: Option<String>,
-    /// Why it failed, where that is known of the runtime and was not expected.
+    /// An explanation of an unexpected failure that is known for the runtime.
     pub hint: Option<String>,
-    /// When it began, in UTC, as RFC 3339 has it.
+    /// When it began, in UTC, as RFC 3339.
     pub began: String,
-    /// How long it took, in seconds.
+    /// Its duration, in seconds.
     pub duration_s: f64,
     /// Broken rules that make it fail.
     pub violations: Vec<Broken>,
     /// Broken rules that do not make it fail.
     pub advice: Vec<Broken>,
-    /// Of an invariant: the ids of the cases whose histories break it.
+    /// The ids of the cases whose histories break an invariant.
     pub broken_in: Vec<String>,
     /// Resources that it could not clean up, one sentence each.
     pub leftovers: Vec<String>,
@@ -259,9 +259,9 @@ pub struct Broken {
     pub rule: String,
     /// The kind of violation, such as `missing-stopped`.
     pub kind: String,
-    /// The values that were seen, by their names.
+    /// The observed values, by their names.
     pub facts: BTreeMap<String, Value>,
-    /// How binding it is.
+    /// The requirement level.
     pub level: Level,
     /// The claim, as a sentence.
     pub sentence: String,
@@ -273,7 +273,7 @@ pub struct Broken {
     pub actual: String,
     /// The places in the recorded history that prove it, in order.
     pub evidence: Vec<u64>,
-    /// The lines that a person is shown, where `>` marks the evidence.
+    /// The displayed lines, where `>` marks the evidence.
     pub timeline: Vec<String>,
 }
 
@@ -350,7 +350,6 @@ impl WorstLatency {
     }
 }
 
-/// Milliseconds, to the microsecond.
 pub(super) fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }

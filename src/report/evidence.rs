@@ -1,4 +1,4 @@
-//! The few lines of a history that prove a violation, with a little of what stands around them.
+//! The lines of a history that prove a violation, with their context.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,14 +9,14 @@ use crate::outcome::{LAST_SHOWN, Outcome, Violation};
 
 use super::timeline::Timeline;
 
-/// Entries shown before and after each one that proves something.
+/// The number of entries shown before and after each evidence entry.
 const CONTEXT: usize = 2;
 
-/// Entries shown for one violation. A case that starts hundreds of containers can break a rule with
-/// each; forty are two screens, and the recorded history has the rest.
+/// The maximum number of entries for one violation. A case that starts hundreds of containers can
+/// break a rule with each; forty are two screens, and the recorded history has the rest.
 const LINES: usize = 40;
 
-/// What shows the evidence of an outcome's violations.
+/// Renders the evidence of an outcome's violations.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
     entries: &'a [Arc<Entry>],
@@ -24,7 +24,7 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Learns the names in the slice of the history that the outcome holds.
+    /// Collects the names in the history slice of the outcome.
     pub fn of(outcome: &'a Outcome) -> Self {
         let entries = &outcome.evidence;
         // An invariant is judged after all that it is about.
@@ -37,7 +37,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The timeline around a violation's evidence, where `>` marks the evidence itself. Empty if
-    /// the violation points to nothing.
+    /// the violation has none.
     pub fn lines(&self, violation: &Violation) -> Vec<String> {
         let place = |seq: &Seq| self.entries.binary_search_by_key(seq, |entry| entry.seq);
         let (held, absent): (Vec<_>, Vec<_>) = violation
@@ -50,7 +50,6 @@ impl<'a> Evidence<'a> {
         lines
     }
 
-    /// The entries of the slice, in order.
     pub(super) fn entries(&self) -> &'a [Arc<Entry>] {
         self.entries
     }
@@ -91,7 +90,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The stretches of entries to show: each marked one with its context, joined where they touch.
+/// The ranges of entries to show: each marked one with its context, merged where they touch.
 fn windows(count: usize, marked: &BTreeSet<usize>) -> Vec<Range<usize>> {
     let mut windows: Vec<Range<usize>> = Vec::new();
     for at in marked {
@@ -109,7 +108,7 @@ fn left_out(count: usize) -> Option<String> {
     (count > 0).then(|| format!("       … {count} entries"))
 }
 
-/// The line that names evidence which the slice of the history does not contain, if there is any.
+/// The line about evidence that the slice of the history does not contain, if any.
 fn missing(absent: &[&Seq]) -> Option<String> {
     let named: Vec<_> = absent
         .iter()

@@ -1,4 +1,4 @@
-//! What a report of ours, read again, says has failed.
+//! The failures in a report of this suite.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use super::json::{self, ReadError};
 use super::junit;
 use crate::outcome::{Verdict, is_invariant};
 
-/// What to run again.
+/// The cases to run again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failed {
     /// The ids of the cases that failed or were not decided, and of those in which an invariant was
     /// broken.
     pub cases: BTreeSet<String>,
-    /// An invariant is broken, and the report does not say in which case.
+    /// An invariant is broken, and the report does not name the case.
     pub anywhere: bool,
 }
 
@@ -92,7 +92,7 @@ impl Failed {
     }
 }
 
-/// The properties of a test case, by their names.
+/// The properties of a test case, by name.
 fn properties<'a>(case: Node<'a, 'a>) -> BTreeMap<&'a str, &'a str> {
     case.children()
         .filter(|node| node.has_tag_name("properties"))

@@ -22,11 +22,11 @@ pub(super) const C: &str = "3f2a9c81d0e4b7651122334455667788";
 const STRANGER: &str = "99ffee\u{1b}[31mddccbbaa";
 const START_NS: i64 = 1_795_193_560_000_000_000;
 
-/// What a runtime may say that a terminal, an XML parser or a reader does not take well.
+/// Characters that may break a terminal, an XML parser or a reader.
 pub(super) const AWKWARD: &str =
     "\u{1b}[31mred\u{1b}[0m \u{0}\u{1} ]]> <b>&amp;\"'\r\nnext\u{fffe} \u{202e}🦀";
 
-/// The moment `ms` milliseconds after the start of the run.
+/// The time `ms` milliseconds after the start of the run.
 pub(super) fn at(ms: u32) -> HostInstant {
     HostInstant {
         monotonic_ns: 5_000_000_000 + u64::from(ms) * 1_000_000,
@@ -290,7 +290,7 @@ pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
     }
 }
 
-/// A failure by two broken rules.
+/// A failure with two broken rules.
 pub(super) fn failed() -> Outcome {
     let second = Violation {
         rule: "INV-02".to_owned(),

@@ -6,8 +6,8 @@ use super::printable::printable;
 use super::text::cause;
 use crate::outcome::{RunReport, Verdict};
 
-/// An error for each case and invariant that failed and was not known to, or that passed and is
-/// listed as failing; one line each. Or else one for why the exit code is 3.
+/// An error for each case and invariant that failed unexpectedly, or that passed and is listed as
+/// failing; one line each. Otherwise one with the reason for exit code 3, if any.
 pub fn annotations(report: &RunReport) -> String {
     let new = [Verdict::Fail, Verdict::UnexpectedPass];
     let new = new.map(|verdict| with_verdict(report, verdict));
@@ -28,23 +28,23 @@ pub fn annotations(report: &RunReport) -> String {
     lines.chain(undecided).collect()
 }
 
-/// Output in which GitHub takes no line for a command, whatever a runtime sent; `token` is a text
-/// that nobody can guess.
+/// Output in which GitHub interprets no line as a command, independent of a runtime's text; `token`
+/// must be unpredictable.
 pub fn without_commands(output: &str, token: &str) -> String {
     [&stop(token), output, &resume(token)].concat()
 }
 
-/// The line from which on GitHub takes none for a command.
+/// The line that disables commands.
 pub fn stop(token: &str) -> String {
     format!("::stop-commands::{token}\n")
 }
 
-/// The line from which on it does again.
+/// The line that enables them again.
 pub fn resume(token: &str) -> String {
     format!("::{token}::\n")
 }
 
-/// A text as the message of a command.
+/// Escapes the message of a command.
 fn data(text: &str) -> String {
     let text = printable(text);
     text.replace('%', "%25")
@@ -52,7 +52,7 @@ fn data(text: &str) -> String {
         .replace('\n', "%0A")
 }
 
-/// A text as a property of a command.
+/// Escapes a property of a command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

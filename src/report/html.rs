@@ -1,10 +1,10 @@
 //! Pages of HTML for people: a run with its failures as sequence diagrams, many reports side by
 //! side, and figures as charts.
 //!
-//! A page is one file that a browser shows as it is: it holds its style and its script, loads
-//! nothing, and can be read without the script, which only filters. Its Content-Security-Policy
-//! permits that style and that script by their hashes and nothing else. Foreign text is made
-//! printable, cut, and escaped by `maud`, which only this module knows.
+//! A page is one self-contained file: it includes its style and its script, loads nothing, and can
+//! be read without the script, which only filters. Its Content-Security-Policy permits that style
+//! and that script by their hashes and nothing else. Foreign text is made printable, truncated, and
+//! escaped by `maud`, which only this module uses.
 
 mod about;
 mod cases;

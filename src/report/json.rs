@@ -1,8 +1,8 @@
 //! The report for machines: one JSON object, a [`Document`].
 //!
-//! `format` is 1. Within it, fields are only ever added; a reader ignores those it does not know.
-//! [`schema`] is the JSON Schema of what this version writes. Texts of the runtime stand as it sent
-//! them, apart from the timeline, where they are escaped and cut.
+//! `format` is 1. Within it, fields are only ever added; a reader ignores unknown fields.
+//! [`schema`] is the JSON Schema of this version's output. Texts of the runtime are unchanged,
+//! except in the timeline, where they are escaped and truncated.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,6 @@ use super::document::Document;
 use crate::escape::printable_json;
 use crate::outcome::RunReport;
 
-/// The version of the format.
 pub const FORMAT: u32 = 1;
 
 /// Writes the report as one JSON object, indented.
@@ -22,10 +21,9 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "{}", printable_json(&text))
 }
 
-/// Why a text is not a JSON report that this version can read.
+/// The reason why a text is not a JSON report that this version can read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is not a JSON report of this suite.
     #[error("{0}")]
     Malformed(#[from] serde_json::Error),
     #[error("it is of format {0}, not {FORMAT}")]
@@ -48,8 +46,8 @@ pub fn read(text: &str) -> Result<Document, ReadError> {
 }
 
 impl Document {
-    /// Reads a report that a user has named. Fails if it is none, or of another format: why, and
-    /// what to do.
+    /// Parses a report that a user has named. Fails if it is invalid or has another format; the
+    /// error contains the reason and a fix.
     pub fn parse(text: &str) -> Result<Self, String> {
         read(text).map_err(|fault| match fault {
             ReadError::OtherFormat(format) => format!(
@@ -68,7 +66,6 @@ impl Document {
     }
 }
 
-/// The JSON Schema of a report: every field that this version writes.
 pub fn schema() -> schemars::Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Document>()

@@ -1,6 +1,6 @@
 //! The report that CI systems read: `JUnit` XML.
 //!
-//! One `testsuite` holds one `testcase` per outcome: `classname` is `cri-event-conformance.<area>`,
+//! One `testsuite` has one `testcase` per outcome: `classname` is `cri-event-conformance.<area>`,
 //! which Jenkins shows as a package and its class, and `name` is the outcome's id and name with its
 //! repetition, as everywhere else; GitLab identifies tests by both. The suite's name is the same
 //! for all runtimes, since `TestGrid` identifies a test by it and by `name`. The verdicts become:
@@ -18,17 +18,16 @@
 //! A run without outcomes has one test case, `run`, an `error` with the reason.
 //!
 //! The suite's properties are the `runtime`, its `version`, where they are known its `handler` and
-//! its `cgroup-driver`, the verdicts in the profiles, such as `cache.verdict`, and the counts
-//! behind them, such as `cache.must.passed`. The properties of a test case are its `id`, its
-//! `verdict`, its `level`, the ids of its `requirements` and, where there are any, `kinds`, the
-//! kinds of its findings, and `broken-in`, the ids of the cases whose histories break an
-//! invariant; ids and kinds are separated by spaces.
-//! [`super::Failed`] reads these.
+//! its `cgroup-driver`, the verdicts in the profiles, such as `cache.verdict`, and their counts,
+//! such as `cache.must.passed`. The properties of a test case are its `id`, its `verdict`, its
+//! `level`, the ids of its `requirements` and, where there are any, `kinds`, the kinds of its
+//! findings, and `broken-in`, the ids of the cases whose histories break an invariant; ids and
+//! kinds are separated by spaces. [`super::Failed`] reads these.
 //!
-//! `message` is one line; everything else stands in the element's text, or in `system-out` where
-//! the element has none. All text goes through `report::xml`, so that no runtime can make the
-//! document ill-formed. The `junit-report` crate writes the document; it has no properties, so
-//! `properties` inserts them into what it wrote.
+//! `message` is one line; everything else is in the element's text, or in `system-out` if the
+//! element has none. All text goes through `report::xml`, so that no runtime can make the document
+//! ill-formed. The `junit-report` crate writes the document; it has no properties, so `properties`
+//! inserts them into its output.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -105,7 +104,7 @@ fn suite(report: &RunReport) -> TestSuite {
     suite
 }
 
-/// The runtime, the verdicts in the profiles, and the counts behind them.
+/// The runtime, the verdicts in the profiles, and their counts.
 fn properties_of_suite(report: &RunReport) -> Vec<Property> {
     let info = &report.info;
     let handler = info.oci.as_ref().map(|oci| oci.handler.as_str());
@@ -214,7 +213,7 @@ fn result(outcome: &Outcome) -> TestResult {
     }
 }
 
-/// What is to be said of a case whose element has no text.
+/// The text about a case whose element has no text of its own.
 fn output(outcome: &Outcome) -> Option<String> {
     let has_text = match outcome.verdict {
         Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error => true,
@@ -225,7 +224,7 @@ fn output(outcome: &Outcome) -> Option<String> {
     (!has_text && !is_empty).then(|| cdata(&failure_in_full(outcome)))
 }
 
-/// How long the case took; zero if `junit-report` could not add up so long a time.
+/// The duration of the case; zero if it would overflow the sum in `junit-report`.
 fn time(outcome: &Outcome) -> Duration {
     Duration::try_from(outcome.duration)
         .ok()

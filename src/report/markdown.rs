@@ -1,17 +1,16 @@
 //! A Markdown page as GitHub and GitLab show it: headings, paragraphs and tables.
 //!
-//! One invariant: text is shown as it is. Nothing in it becomes a link, a tag, a mention or an end
-//! of a table's cell, apart from addresses such as `https://…`, which become links to themselves.
+//! One invariant: text is shown verbatim. Nothing in it becomes a link, a tag, a mention or the end
+//! of a table's cell, except addresses such as `https://…`, which become links to themselves.
 
 use super::printable::cut;
 
-/// Characters kept of a text in a cell or a paragraph.
+/// The maximum length of a text in a cell or a paragraph, in characters.
 const TEXT: usize = 400;
 
-/// Rows of a table.
+/// The maximum number of rows of a table.
 const ROWS: usize = 500;
 
-/// A page that grows from top to bottom.
 #[derive(Clone, Debug, Default)]
 pub struct Markdown(String);
 
@@ -26,7 +25,6 @@ impl Markdown {
         self.0.extend([&*shown(text), "\n\n"]);
     }
 
-    /// A list.
     pub fn items(&mut self, items: impl IntoIterator<Item = impl AsRef<str>>) {
         for item in items {
             self.0.extend(["* ", &*shown(item.as_ref()), "\n"]);
@@ -42,7 +40,7 @@ impl Markdown {
         self.0.push('\n');
     }
 
-    /// A table; line breaks in a cell stay line breaks.
+    /// A table; line breaks in a cell are kept.
     pub fn table(
         &mut self,
         header: &[impl AsRef<str>],
@@ -64,7 +62,7 @@ impl Markdown {
         }
     }
 
-    /// What `fill` adds, shown only on demand.
+    /// The content added by `fill`, collapsed by default.
     pub fn folded(&mut self, title: &str, fill: impl FnOnce(&mut Self)) {
         let open = "<details><summary>";
         self.0.extend([open, &*shown(title), "</summary>\n\n"]);
@@ -89,7 +87,8 @@ impl Markdown {
     }
 }
 
-/// Text of ours, escaped, in which addresses and names of issues such as `owner/name#12` are links.
+/// The suite's own text, escaped, with addresses and names of issues such as `owner/name#12` as
+/// links.
 pub(super) fn linked(text: &str) -> String {
     let is_around = |letter: char| "(),;".contains(letter) || letter.is_whitespace();
     let words = text.split_inclusive(is_around).map(|part| {
@@ -104,7 +103,7 @@ pub(super) fn linked(text: &str) -> String {
     words.collect()
 }
 
-/// Where a word leads to, if anywhere.
+/// The address of a word, if it has one.
 fn address(word: &str) -> Option<String> {
     if word.starts_with("https://") {
         return Some(word.to_owned());
@@ -119,19 +118,19 @@ fn address(word: &str) -> Option<String> {
     is_issue.then(|| format!("https://github.com/{repository}/issues/{number}"))
 }
 
-/// Lines as they are, whatever they hold.
+/// Verbatim lines of any content.
 pub(super) fn fenced(lines: &str) -> String {
     let runs = lines.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
     format!("{fence}\n{}\n{fence}\n", lines.trim_end())
 }
 
-/// The text, cut and escaped.
+/// The text, truncated and escaped.
 fn shown(text: &str) -> String {
     escaped(&cut(text, TEXT))
 }
 
-/// The text with all escaped that Markdown gives a meaning.
+/// The text with all Markdown characters escaped.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut before = ' ';

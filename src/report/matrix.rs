@@ -7,10 +7,10 @@ use super::markdown::Markdown;
 use super::rate::Rate;
 use crate::outcome::{Conformance, Profile, Verdict};
 
-/// What many reports say of each case and invariant.
+/// The verdicts of many reports on each case and invariant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    /// The reports, in the order in which they were given.
+    /// The reports, in the given order.
     pub columns: Vec<Column>,
     /// The verdict per profile, in each report.
     pub profiles: Vec<(Profile, Vec<Option<Conformance>>)>,
@@ -18,41 +18,38 @@ pub struct Matrix {
     pub rows: Vec<Row>,
 }
 
-/// What a report is about.
+/// The subject of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The names of the reports that agree, as the user gave them, such as those of nodes.
+    /// The names of the reports that agree, as given by the user, such as those of nodes.
     pub names: Vec<String>,
     /// The runtime's name and version.
     pub runtime: String,
-    /// The runtime handler, where it is known.
+    /// The runtime handler, if known.
     pub handler: Option<String>,
-    /// The cgroup driver, where it is known.
+    /// The cgroup driver, if known.
     pub cgroup_driver: Option<String>,
 }
 
-/// A case or an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub id: String,
-    /// The name by which it is listed.
     pub name: String,
-    /// What each report says of it; none of a report without it.
+    /// The result of each report; `None` for a report without it.
     pub cells: Vec<Option<Cell>>,
 }
 
-/// What a report says of a case.
+/// The result of a case in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The worst of its verdicts.
     pub verdict: Verdict,
-    /// How often it failed.
     pub rate: Rate,
 }
 
 impl Matrix {
-    /// Reports side by side; those that agree in all that is shown are one column, whose first
-    /// report is the one of the same place.
+    /// Reports side by side; those that agree in all displayed values are one column, whose first
+    /// report is the one at the same index.
     pub fn grouped(reports: &[NamedReport]) -> (Self, Vec<&NamedReport>) {
         let mut all = Self::new(reports);
         let mut kept: Vec<usize> = Vec::new();
@@ -73,7 +70,7 @@ impl Matrix {
                 columns.push(column.clone());
             }
         }
-        // What few have differs, and stands first.
+        // Values of few reports are differences, and come first.
         let mut order: Vec<usize> = (0..kept.len()).collect();
         order.sort_by_key(|at| columns[*at].names.len());
         let places: Vec<usize> = order.iter().map(|at| kept[*at]).collect();
@@ -118,7 +115,7 @@ impl Matrix {
         self.columns.iter().map(|column| column.names.len()).sum()
     }
 
-    /// A page of Markdown: what does not pass everywhere, and folded the rest.
+    /// A page of Markdown: the rows that do not pass everywhere, then the rest, collapsed.
     pub fn markdown(&self) -> String {
         let mut page = Markdown::default();
         page.heading(2, &format!("Container events of {} runs", self.reports()));
@@ -176,14 +173,14 @@ impl Column {
         }
     }
 
-    /// A line for each of what is known.
+    /// A line for each known property.
     fn header(&self) -> String {
         let name = self.name();
         let lines = [&*name].into_iter().chain(self.known());
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Its name, or how many agree and the first of their names.
+    /// Its name, or the number of agreeing reports and the first of their names.
     pub(super) fn name(&self) -> String {
         const SHOWN: usize = 3;
         match &self.names[..] {
@@ -196,7 +193,7 @@ impl Column {
         }
     }
 
-    /// What is known besides its name.
+    /// The known properties besides its name.
     pub(super) fn known(&self) -> impl Iterator<Item = &str> {
         let known = [self.handler.as_deref(), self.cgroup_driver.as_deref()];
         let known = known.into_iter().flatten().filter(|it| !it.is_empty());

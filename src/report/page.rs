@@ -7,8 +7,8 @@ use super::summary::counts;
 use super::text::{cause, word};
 use crate::outcome::{Outcome, RunReport, Verdict};
 
-/// The run on one page: the verdict per profile, what failed, what could not be decided, and folded
-/// what is known, skipped or inconclusive.
+/// The run on one page: the verdict per profile, the failures, the undecided cases, and collapsed
+/// the known failures, skipped and inconclusive cases.
 pub fn page(report: &RunReport) -> String {
     let runtime = &report.info.runtime;
     let mut page = Markdown::default();
@@ -63,7 +63,7 @@ fn standings(page: &mut Markdown, report: &RunReport) {
     page.table(&header, rows);
 }
 
-/// A row for each case or invariant that has come to this verdict, with the first of its reasons.
+/// A row for each case or invariant with this verdict, with the first of its reasons.
 fn rows(report: &RunReport, verdict: Verdict) -> Vec<Vec<String>> {
     with_verdict(report, verdict)
         .into_iter()
@@ -81,7 +81,7 @@ fn rows(report: &RunReport, verdict: Verdict) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The first outcome with this verdict of each case and invariant, with the rate of its failures.
+/// The first outcome with this verdict of each case and invariant, with its failure rate.
 pub(super) fn with_verdict(report: &RunReport, verdict: Verdict) -> Vec<(&Outcome, Rate)> {
     let mut found: Vec<(&Outcome, Rate)> = Vec::new();
     for outcome in &report.outcomes {
@@ -94,7 +94,7 @@ pub(super) fn with_verdict(report: &RunReport, verdict: Verdict) -> Vec<(&Outcom
     found
 }
 
-/// Why it came to its verdict, and whether that is known of the runtime.
+/// The reason for its verdict, and whether that is known for the runtime.
 fn reason(outcome: &Outcome) -> String {
     match &outcome.hint {
         Some(hint) => format!("{}\nknown of this runtime: {hint}", cause(outcome)),

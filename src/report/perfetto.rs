@@ -2,9 +2,9 @@
 //!
 //! Each case is a group of tracks, in it each sandbox, in it each container. A call is a slice from
 //! its beginning to its return, an event an instant of its subscription, a violation an instant
-//! with what was expected and what was seen. Arrows go from the call that caused an event to the
-//! event, and on to the first list that shows the same. The lag of events is drawn as numbers.
-//! `#42` is the entry of this number, as `show` prints it.
+//! with the expected and the actual state. Arrows go from the call that caused an event to the
+//! event, and on to the first list that shows the same change. The lag of events is drawn as
+//! numbers. `#42` is the entry of this number, as `show` prints it.
 //!
 //! Every slice that begins ends, and the slices of one track never overlap: calls that do have
 //! several tracks of the same name, which the viewer draws as one.
@@ -30,8 +30,8 @@ use crate::history::Entry;
 use crate::outcome::Outcome;
 use drawing::Drawing;
 
-/// The trace file of a history, with the violations that the outcomes of its run have. The entries
-/// are in order.
+/// The trace file of a history, with the violations in the outcomes of its run. The entries are in
+/// order.
 pub fn perfetto(entries: &[Arc<Entry>], outcomes: &[Outcome]) -> Vec<u8> {
     let mut drawing = Drawing::new(entries);
     for entry in entries {

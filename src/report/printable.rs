@@ -1,10 +1,10 @@
-//! Text of others made to fit into a report: printable, cut, broken into lines.
+//! Foreign text fitted into a report: printable, truncated, broken into lines.
 
 use std::fmt::Write;
 
 pub use crate::escape::printable;
 
-/// As many characters of an id as `crictl` shows.
+/// The number of characters of an id that `crictl` shows.
 const SHORT_ID: usize = 13;
 
 /// The beginning of an id, as `crictl` shows it.
@@ -12,9 +12,9 @@ pub fn short_id(id: &str) -> String {
     printable(&id.chars().take(SHORT_ID).collect::<String>()).into_owned()
 }
 
-/// The printable text, of which at most `limit` characters are kept; an ellipsis marks a cut.
+/// The printable text, truncated to `limit` characters with an ellipsis.
 pub fn cut(text: &str, limit: usize) -> String {
-    // What is thrown away need not be escaped first: a runtime may send megabytes.
+    // Truncate before escaping: a runtime may send megabytes.
     let end = text
         .char_indices()
         .nth(limit)
@@ -28,9 +28,9 @@ pub fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
-/// Appends `text`, broken between words at `width` columns; lines after the first are indented.
-/// A word longer than a line stays whole, and no line begins with what CI systems take for a
-/// command: they skip the blanks before it.
+/// Appends `text`, wrapped between words at `width` columns; lines after the first are indented. A
+/// longer word is not broken, and no line begins with a command of a CI system, which skips the
+/// blanks before it.
 pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
     let safe = printable(text);
     let mut column = to.chars().rev().take_while(|c| *c != '\n').count();
@@ -49,10 +49,10 @@ pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
     }
 }
 
-/// A text of which every line that is longer than `width` columns is broken between words; what
-/// follows is indented as the words of a timeline are.
+/// A text whose lines longer than `width` columns are wrapped between words; continuation lines are
+/// indented like the words of a timeline.
 pub fn folded(text: &str, width: usize) -> String {
-    /// Where the words of a timeline's line begin.
+    /// The column of the words in a timeline's line.
     const WORDS: usize = 29;
     let mut folded = String::with_capacity(text.len());
     for line in text.lines() {

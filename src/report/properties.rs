@@ -1,7 +1,7 @@
 //! Properties of test suites and test cases, inserted into a `JUnit` document without any.
 //!
-//! The document is read and written event by event; all else in it stays as it was, byte for byte.
-//! Only this module knows the `quick-xml` crate.
+//! The document is read and written event by event; all other bytes are unchanged. Only this module
+//! uses the `quick-xml` crate.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ impl Property {
 }
 
 /// Writes the document to `out` with a `properties` element as the first child of each `testsuite`
-/// and `testcase`. `lists` holds what is in these elements, in the order of the document.
+/// and `testcase`. `lists` contains the properties of these elements, in the order of the document.
 pub(super) fn insert(
     document: &[u8],
     lists: impl IntoIterator<Item = Vec<Property>>,

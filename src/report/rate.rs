@@ -1,4 +1,4 @@
-//! How often a case or an invariant fails, over its repetitions and over several reports.
+//! The failure rate of a case or an invariant, over its repetitions and over several reports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,23 +11,21 @@ use crate::outcome::Verdict;
 /// The counts of the verdicts on a case or an invariant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rate {
-    /// How often it failed, known failures included.
+    /// The number of failures, including known ones.
     pub failed: usize,
-    /// How many of these failures are known.
+    /// The number of known failures.
     pub known: usize,
-    /// How often it passed or failed.
+    /// The number of passes and failures.
     pub decided: usize,
 }
 
 impl Rate {
-    /// The rate of these verdicts.
     pub fn of(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut rate = Self::default();
         verdicts.into_iter().for_each(|verdict| rate.add(verdict));
         rate
     }
 
-    /// Counts one verdict more.
     pub fn add(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Pass | Verdict::UnexpectedPass => self.decided += 1,
@@ -40,12 +38,12 @@ impl Rate {
         }
     }
 
-    /// Whether two rates are the same, of however many repetitions.
+    /// Whether two rates are equal, for any numbers of repetitions.
     pub fn is_as_high_as(self, other: Self) -> bool {
         self.failed * other.decided == other.failed * self.decided
     }
 
-    /// Whether there is more than one verdict, so that the rate says more than they do.
+    /// Whether there is more than one verdict, so that the rate is informative.
     pub fn is_of_several(self) -> bool {
         self.decided > 1
     }

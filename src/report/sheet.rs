@@ -1,13 +1,13 @@
-//! A page about one thing: its name, a sentence, and sections under headings; as text for a
+//! A page about one subject: its name, a sentence, and sections under headings; as text for a
 //! terminal, and as Markdown with links to other pages.
 
 use super::markdown;
 use super::printable::{printable, wrap};
 
-/// Columns that text is wrapped at.
+/// The columns at which text is wrapped.
 const WIDTH: usize = 96;
 
-/// A page that grows section by section. An empty section is left out.
+/// A page of sections. An empty section is omitted.
 #[derive(Clone, Debug)]
 pub struct Sheet {
     name: String,
@@ -23,7 +23,6 @@ enum Content {
 }
 
 impl Sheet {
-    /// A page with this title, and a sentence about its subject.
     pub fn new(name: &str, sentence: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -32,7 +31,6 @@ impl Sheet {
         }
     }
 
-    /// Running text.
     pub fn paragraph(&mut self, heading: &str, text: &str) {
         if !text.trim().is_empty() {
             self.section(heading, Content::Paragraph(text.to_owned()));
@@ -47,7 +45,6 @@ impl Sheet {
         }
     }
 
-    /// Lines as they are.
     pub fn verbatim(&mut self, heading: &str, text: &str) {
         if !text.trim().is_empty() {
             self.section(heading, Content::Verbatim(text.to_owned()));
@@ -76,7 +73,7 @@ impl Sheet {
         text
     }
 
-    /// The page as Markdown; `is_page` says of a word whether a page beside this one has this name.
+    /// The page as Markdown; `is_page` returns whether a page of this name exists beside it.
     pub fn into_markdown(self, is_page: impl Fn(&str) -> bool) -> String {
         let shown = |text: &str| markdown::linked(text);
         let mut page = format!("# {}\n\n{}\n", shown(&self.name), shown(&self.sentence));

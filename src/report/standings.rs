@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use crate::outcome::{Conformance, RunReport, Standing};
 
-/// A row for each profile for which the runtime was judged. What is `open` was skipped,
-/// inconclusive or undecided.
+/// A row for each profile for which the runtime was judged. `open` counts skipped, inconclusive and
+/// undecided claims.
 pub(super) fn write_standings(text: &mut String, report: &RunReport) -> fmt::Result {
     writeln!(text, "\n{:>50}{:>22}", "MUST", "SHOULD")?;
     writeln!(
@@ -48,7 +48,7 @@ pub(super) fn words(standing: &Standing, is_partial: bool) -> String {
     }
 }
 
-/// The words for a verdict of which no counts are known.
+/// The words for a verdict without known counts.
 pub(super) fn plain_words(verdict: Conformance) -> String {
     match verdict {
         Conformance::Error => "undecided".to_owned(),

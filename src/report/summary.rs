@@ -11,14 +11,14 @@ use super::printable::{cut, printable};
 use super::standings::write_standings;
 use super::text::{REASON, cause, line, word};
 
-/// Lines of one kind, such as failed outcomes.
+/// The maximum number of lines of one kind, such as failed outcomes.
 const LISTED: usize = 50;
 
-/// Ids that share a line because they were not run for the same reason.
+/// The maximum number of ids that share a line because they were not run for the same reason.
 const ALL_IDS: usize = 250;
 
-/// The closing lines of a run: what ran, the count of each verdict, and one line for everything
-/// that a reader must look at.
+/// The closing lines of a run: the selection, the count of each verdict, and one line for each
+/// finding that a reader must look at.
 pub fn summary(report: &RunReport) -> String {
     let mut text = String::new();
     let _ = write_summary(&mut text, report);
@@ -75,14 +75,14 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
         notes.map(|note| format!("  note: {}", cut(note, REASON))),
     );
     if report.foreign_pods > 0 {
-        let pods = counted(report.foreign_pods, "pod", "pods");
-        writeln!(text, "  {pods} of others on the node, left alone")?;
+        let pods = counted(report.foreign_pods, "foreign pod", "foreign pods");
+        writeln!(text, "  {pods} on the node, left alone")?;
     }
     write_standings(text, report)
 }
 
-/// A line for each outcome with this verdict, in the order of the report. Those that were not run
-/// or not decided for the same reason share one.
+/// A line for each outcome with this verdict, in the order of the report. Outcomes that were not
+/// run or not decided for the same reason share one.
 fn by_reason(report: &RunReport, verdict: Verdict) -> Vec<String> {
     let those = report.outcomes.iter();
     let those = those.filter(|outcome| outcome.verdict == verdict);
@@ -113,7 +113,7 @@ fn by_reason(report: &RunReport, verdict: Verdict) -> Vec<String> {
     lines.collect()
 }
 
-/// What the closing lines say of an outcome.
+/// The closing line for an outcome.
 fn in_one_line(outcome: &Outcome) -> String {
     let (word, id, label) = (
         word(outcome.verdict),
@@ -128,7 +128,7 @@ fn in_one_line(outcome: &Outcome) -> String {
     )
 }
 
-/// How failures are accepted that are known of the runtime, if there are any.
+/// How to accept failures that are known for the runtime, if there are any.
 fn known_of_the_runtime(report: &RunReport) -> Option<String> {
     let failed = report
         .outcomes
@@ -149,7 +149,7 @@ fn known_of_the_runtime(report: &RunReport) -> Option<String> {
     })
 }
 
-/// What the closing lines say of each piece of advice.
+/// The closing line for each piece of advice.
 fn advice_in_one_line(outcome: &Outcome) -> impl Iterator<Item = String> {
     outcome.advice.iter().map(|advice| {
         let (id, label) = (printable(&outcome.id), outcome.label());
@@ -231,8 +231,8 @@ fn saturated(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// `26 passed, 1 failed, 1 known to fail`: passes and failures always, the rest only where there
-/// are any.
+/// `26 passed, 1 failed, 1 known to fail`: passes and failures always, other verdicts only if they
+/// occur.
 fn verdicts(outcomes: &[&Outcome]) -> String {
     let all = [
         Verdict::Pass,

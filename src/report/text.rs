@@ -1,5 +1,5 @@
-//! What the console shows of a failed case, in full: plain text of at most [`WIDTH`] columns where
-//! words allow it; lines of a timeline may be longer.
+//! A failed case on the console, in full: plain text of at most [`WIDTH`] columns where words allow
+//! it; lines of a timeline may be longer.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -10,23 +10,26 @@ use crate::outcome::{Level, Mismatch, Outcome, REMOVED, Verdict, Violation};
 use super::evidence::Evidence;
 use super::printable::{cut, printable, wrap};
 
-/// Columns that text is wrapped at.
+/// The columns at which text is wrapped.
 const WIDTH: usize = 96;
 
-/// Violations of one outcome that are shown in full. The reports in files have all of them.
+/// The maximum number of violations of one outcome that are shown in full. The reports in files
+/// have all of them.
 const IN_FULL: usize = 5;
 
-/// Characters kept of a value in the details. A runtime's message may have megabytes.
+/// The maximum length of a value in the details, in characters. A runtime's message may have
+/// megabytes.
 const VALUE: usize = 2_000;
 
-/// Characters kept of a reason in the closing lines, where each outcome has one line.
+/// The maximum length of a reason in the closing lines, in characters, where each outcome has one
+/// line.
 pub(super) const REASON: usize = 200;
 
-/// What stands before the cases that break an invariant.
+/// The label before the cases that break an invariant.
 const BROKEN_IN: &str = "broken in";
 
-/// What is printed below a case that did not simply pass: the word on it, every broken rule with
-/// what was expected, what was seen and the entries that prove it, advice, and leftovers.
+/// The details of an outcome other than a plain pass: its verdict, every broken rule with the
+/// expected state, the actual state and the evidence, advice, and leftovers.
 pub fn failure(outcome: &Outcome) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -34,7 +37,7 @@ pub fn failure(outcome: &Outcome) -> String {
     text
 }
 
-/// The same with every violation in full, for reports that are read later.
+/// The same with every violation in full, for report files.
 pub(super) fn failure_in_full(outcome: &Outcome) -> String {
     let mut text = String::new();
     let _ = write_outcome(&mut text, outcome, usize::MAX);
@@ -65,7 +68,7 @@ pub fn cause(outcome: &Outcome) -> String {
     }
 }
 
-/// What an outcome with this verdict is said to have.
+/// The adjective for a verdict.
 pub(super) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "passed",
@@ -78,7 +81,7 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The sentence on a verdict that stands above the details.
+/// The sentence about a verdict above the details.
 pub(super) fn judgement(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "passed",
@@ -87,7 +90,7 @@ pub(super) fn judgement(verdict: Verdict) -> &'static str {
         Verdict::UnexpectedPass => "passed, though the expectation file lists it as failing",
         Verdict::Error => "undecided",
         Verdict::Skip => "skipped",
-        Verdict::Inconclusive => "inconclusive: what it is about did not happen",
+        Verdict::Inconclusive => "inconclusive: the situation under test did not arise",
     }
 }
 
@@ -116,7 +119,7 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
     }
     let evidence = Evidence::of(outcome);
     if outcome.verdict == Verdict::Error && !outcome.evidence.is_empty() {
-        writeln!(text, "what happened last:")?;
+        writeln!(text, "last entries:")?;
         for line in evidence.last() {
             writeln!(text, "{line}")?;
         }
@@ -143,7 +146,7 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
     Ok(())
 }
 
-/// What of an outcome is on the page.
+/// The parts of an outcome that are already on the page.
 #[derive(Default)]
 struct Page<'a> {
     said: BTreeSet<(&'a str, &'a str, &'a Mismatch)>,
@@ -151,13 +154,13 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Whether entries prove it that are all there.
+    /// Whether it has evidence, all of it on the page.
     fn proves(&self, violation: &Violation) -> bool {
         let mut evidence = violation.evidence.iter();
         !violation.evidence.is_empty() && evidence.all(|seq| self.proof.contains(seq))
     }
 
-    /// Whether it says and proves nothing else than what is there; now it is there.
+    /// Whether its texts and evidence are already on the page; adds them otherwise.
     fn has(&mut self, violation: &'a Violation) -> bool {
         let Violation {
             rule,
@@ -244,7 +247,6 @@ fn field(text: &mut String, key: &str, value: &str, align: usize) {
     line(text, &cut(value, VALUE), indent);
 }
 
-/// A wrapped line.
 pub(super) fn line(text: &mut String, content: &str, indent: usize) {
     wrap(text, content, WIDTH, indent);
     text.push('\n');

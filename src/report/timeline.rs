@@ -1,4 +1,4 @@
-//! History entries as lines of text, for people: where in the history, when, what.
+//! History entries as lines of text: number, time, lane and description.
 //!
 //! ```text
 //!      #41     +1.203  rpc     StartContainer c (3f2a9c81d0e4b) → ok in 35.1 ms
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! One entry is one line. The second column counts seconds by the monotonic clock. The third is the
-//! lane: `rpc` for calls that change something, `relist` for those that only look, `event`, and
-//! `stream`, `wait`, `fact`, `case` and `run` for the rest. Names are those of the case, as soon as
-//! any of the entries ties an id to a name; other ids are cut as `crictl` cuts them. Text holds no
-//! colours and no control characters.
+//! lane: `rpc` for calls that change state, `relist` for read-only calls, `event`, and `stream`,
+//! `wait`, `fact`, `case` and `run` for the rest. Names are those of the case, as soon as any of
+//! the entries binds an id to a name; other ids are truncated as by `crictl`. Text holds no colours
+//! and no control characters.
 
 mod brief;
 mod words;
@@ -41,7 +41,7 @@ where
     entries.into_iter().map(line).collect()
 }
 
-/// What must be known of a history before its lines can be read easily: names and calls.
+/// The context for rendering the lines of a history: names and calls.
 #[derive(Clone, Debug)]
 pub struct Timeline<'a> {
     start: HostInstant,
@@ -51,7 +51,6 @@ pub struct Timeline<'a> {
     streams: BTreeSet<SubscriptionId>,
 }
 
-/// A call that began.
 #[derive(Clone, Copy, Debug)]
 struct Begun<'a> {
     at: HostInstant,
@@ -60,7 +59,7 @@ struct Begun<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// Learns names and calls from entries. Times will be counted from `start`.
+    /// Collects names and calls from entries. Times are relative to `start`.
     pub fn new(start: HostInstant, entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut timeline = Self {
             start,
@@ -141,7 +140,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Its lane and what it is, without where and when.
+    /// Its lane and its description, without number and time.
     pub(super) fn describe(&self, entry: &Entry) -> (&'static str, String) {
         match &entry.body {
             Body::RunBegan(info) => ("run", run_began(info, entry.at)),
@@ -379,7 +378,7 @@ impl<'a> Timeline<'a> {
         })
     }
 
-    /// What the case calls it, or the short id.
+    /// The name in the case, or the short id.
     fn name(&self, id: &str) -> String {
         match self.names.get(id) {
             Some(name) => name.clone(),
@@ -388,7 +387,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// What the case calls it and the short id.
+    /// The name in the case, and the short id.
     fn name_and_id(&self, id: &str) -> String {
         match self.names.get(id) {
             Some(name) => format!("{name} ({})", short_id(id)),
@@ -406,7 +405,7 @@ impl<'a> Timeline<'a> {
 }
 
 impl Begun<'_> {
-    /// The id that the reply gives to what the request names.
+    /// The id that the reply assigns to the name in the request.
     fn names<'r>(&self, reply: &'r Reply) -> Option<(&'r str, String, Option<CaseRun>)> {
         match (self.request, reply) {
             (Request::RunSandbox(spec), Reply::Sandbox(id)) => {
@@ -434,7 +433,7 @@ fn lane(request: &Request) -> &'static str {
     if asks_only(request) { "relist" } else { "rpc" }
 }
 
-/// Whether a call only looks, and at sandboxes or containers.
+/// Whether a call is read-only and about sandboxes or containers.
 pub(super) fn asks_only(request: &Request) -> bool {
     match request {
         Request::SandboxStatus(_)

@@ -1,25 +1,26 @@
-//! Text made fit for an XML document, whatever a runtime put into it.
+//! Foreign text made valid for an XML document.
 //!
-//! The `junit-report` crate escapes markup in attributes and nothing else. Whatever goes into a
-//! document passes through [`attribute`] or [`cdata`].
+//! The `junit-report` crate escapes markup in attributes and nothing else. All text in a document
+//! passes through [`attribute`] or [`cdata`].
 
 use std::str::Chars;
 
 use crate::escape::is_unprintable;
 
-/// Text for an attribute: one line, for parsers turn line breaks there into spaces.
+/// Text for an attribute: one line, because parsers replace line breaks there by spaces.
 pub(super) fn attribute(text: &str) -> String {
     xml_text(text).trim_end().replace('\n', " ¶ ")
 }
 
-/// Text for a CDATA section, as which `junit-report` writes every element's text verbatim. What
-/// would end the section is divided between two of them, so that a parser reads it unchanged.
+/// Text for a CDATA section, which `junit-report` uses for every element's text. A terminator in
+/// the text is divided between two sections, so that a parser reads the text unchanged.
 pub(super) fn cdata(text: &str) -> String {
     xml_text(text).replace("]]>", "]]]]><![CDATA[>")
 }
 
-/// The text without what XML 1.0 forbids even as a character reference, and without terminal
-/// escape sequences, of which otherwise the printable half would stay. Line breaks become `\n`.
+/// The text without characters that XML 1.0 forbids even as character references, and without
+/// terminal escape sequences, of which otherwise the printable half would remain. Line breaks
+/// become `\n`.
 fn xml_text(text: &str) -> String {
     let mut rest = text.chars();
     let mut kept = String::with_capacity(text.len());
@@ -39,7 +40,7 @@ fn xml_text(text: &str) -> String {
     kept
 }
 
-/// Passes over the rest of an escape sequence. An unknown one is taken to be of two characters.
+/// Skips the rest of an escape sequence. An unknown one counts as two characters.
 fn skip_escape(rest: &mut Chars<'_>) {
     let kind = rest.clone().next();
     match kind {
@@ -58,7 +59,7 @@ fn skip_escape(rest: &mut Chars<'_>) {
     }
 }
 
-/// Passes over parameters and the final character; what cannot belong to the sequence stays.
+/// Skips parameters and the final character; other characters are kept.
 fn skip_csi(rest: &mut Chars<'_>) {
     while let Some(' '..='~') = rest.clone().next() {
         if let Some('@'..='~') = rest.next() {
@@ -67,7 +68,7 @@ fn skip_csi(rest: &mut Chars<'_>) {
     }
 }
 
-/// Passes over a title or a link, up to BEL or ESC `\`; to the line's end if neither comes.
+/// Skips a title or a link, up to BEL or ESC `\`; to the line's end if neither is found.
 fn skip_osc(rest: &mut Chars<'_>) {
     while let Some(character) = rest.clone().next() {
         if character == '\n' {

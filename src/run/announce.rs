@@ -1,4 +1,4 @@
-//! What a run announces before its first case: on the console, and in its history.
+//! The announcements before the first case: on the console, and in the history.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::oracle::Invariant;
 use crate::plan::Planned;
 use crate::{report, terminal};
 
-/// Prints what is about to be tested.
+/// Prints the subject of the test.
 pub(super) fn announce(
     info: &RunInfo,
     plan: &RunPlan,
@@ -57,7 +57,7 @@ pub(super) fn announce(
     }
 }
 
-/// The run's plan, as its history records it.
+/// The run's plan, for its history.
 pub(super) fn plan(
     options: &RunOptions,
     planned: &[Planned],

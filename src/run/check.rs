@@ -22,7 +22,7 @@ use crate::verdicts::{Accepted, Scope, Verdicts};
 use crate::{files, report, terminal};
 
 // Doc comments of fields are the help of options.
-/// What to judge again and how to report it.
+/// The options of `check`.
 #[derive(Args, Clone, Debug)]
 pub struct CheckOptions {
     /// A file written by --history
@@ -102,7 +102,6 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     Ok(conclude(outputs, &reports, verdicts.known(), conclusion))
 }
 
-/// The known failures that are accepted.
 fn accepted(options: &CheckOptions) -> Result<Accepted, RunError> {
     match &options.report.expectations {
         None => Ok(Accepted::Recorded),
@@ -140,7 +139,7 @@ fn read_all(
     Ok((report, verdicts, also))
 }
 
-/// The report of a recorded run; prints where the history is damaged.
+/// The report of a recorded run; prints the position of any damage.
 fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError> {
     let unusable = |fault: String| CheckError::new(path, fault);
     let judged = open(path).and_then(|file| replay(scope.clone(), file, |_| {}));
@@ -185,8 +184,7 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
     let _ = console::present(look, trials, &CancellationToken::new());
 }
 
-/// Judges the entries of a source, each of which is shown to `see`. An error concerns the source as
-/// a whole.
+/// Judges the entries of a source, passing each to `see`. An error concerns the source as a whole.
 pub(super) fn replay(
     scope: Scope,
     source: impl io::Read,
@@ -205,7 +203,7 @@ pub(super) fn replay(
             }
             Ok(entry) => {
                 damage = Some(format!(
-                    "entry #{next} is missing: #{} stands in its place; what follows is not judged",
+                    "entry #{next} is missing: #{} is in its place; later entries are not judged",
                     entry.seq
                 ));
                 break;
@@ -223,7 +221,7 @@ pub(super) fn replay(
     Ok(Replayed { verdicts, damage })
 }
 
-/// Bytes per read: more than most messages have, so that they need not be copied.
+/// Bytes per read: larger than most messages, so that they need not be copied.
 pub(super) const BUFFER: usize = 1 << 17;
 
 /// Adds an entry to the verdicts, and judges the case that ends with it.

@@ -1,4 +1,4 @@
-//! Removes everything that a run has created, however it ended.
+//! Removes everything that a run has created, however the run ended.
 
 use std::time::Duration;
 
@@ -11,26 +11,25 @@ use crate::outcome::{NOT_CLEANED_UP, NOT_REMOVED};
 use crate::workload::Registry;
 use crate::{host, terminal};
 
-/// What a run has created, and how to remove it.
+/// The objects that a run has created, and how to remove them.
 #[derive(Debug)]
 pub(super) struct CleanUp {
     caller: RecordingClient,
     kernel: Kernel,
     run: RunId,
-    /// The command that removes what is left.
+    /// The command that removes leftovers.
     again: String,
-    /// How long to wait for a lost runtime to come back.
+    /// The time to wait for a lost runtime to come back.
     patience: Duration,
     /// Whether to wait for a lost runtime at all.
     pub(super) waits: bool,
     /// The user's image, if the run had to pull it.
     pub(super) pulled: Option<String>,
-    /// What serves the suite's image, if a case needs it after the pull.
+    /// The registry of the suite's image, if a case needs it after the pull.
     pub(super) registry: Option<Registry>,
     /// The directory of its containers' logs, once it exists.
     pub(super) logs: Option<LogDirectory>,
-    /// The kubelet of the node. One that was paused is started last, when this is dropped at the
-    /// latest.
+    /// The kubelet of the node. A paused one is started last, at the latest when this is dropped.
     pub(super) kubelet: Option<KubeletGuard>,
 }
 
@@ -41,7 +40,7 @@ enum Attempt {
 }
 
 impl CleanUp {
-    /// The clean-up of a run that has created nothing but labelled pods yet.
+    /// The clean-up of a run that has created only labelled pods so far.
     pub(super) fn new(
         (run, again): (&RunId, String),
         caller: &RecordingClient,
@@ -63,7 +62,7 @@ impl CleanUp {
     }
 
     /// Removes everything but these sandboxes and the images that they need, looks for a kubelet
-    /// again, and starts one that was paused; returns whether all is removed, and what was wrong.
+    /// again, and starts a paused one; returns whether all is removed, and the errors.
     pub(super) async fn end(&mut self, keep: &[SandboxId]) -> (bool, Vec<String>) {
         let mut faults = self.all_but(keep).await;
         let removed = faults.is_empty();
@@ -73,8 +72,8 @@ impl CleanUp {
         (removed, faults)
     }
 
-    /// Removes everything but these sandboxes and the images that they need; returns what could not
-    /// be removed, and how to remove it later.
+    /// Removes everything but these sandboxes and the images that they need; returns the leftovers,
+    /// and how to remove them later.
     async fn all_but(&self, keep: &[SandboxId]) -> Vec<String> {
         // Objects of calls in progress are not listed yet.
         self.caller.settled().await;
@@ -145,7 +144,7 @@ impl CleanUp {
     }
 }
 
-/// Whether an error may come from a restarting runtime: containerd 1.7 returns UNKNOWN, "server is
+/// Whether an error can come from a restarting runtime: containerd 1.7 returns UNKNOWN, "server is
 /// not initialized yet", until it is up.
 fn is_gone(code: StatusCode) -> bool {
     [StatusCode::UNAVAILABLE, StatusCode::UNKNOWN].contains(&code)

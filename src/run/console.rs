@@ -1,8 +1,8 @@
 //! Console output of a run: a line for each case as it ends, then the failures in detail. The
 //! summary with the counts belongs to the report.
 //!
-//! libtest-mimic runs the trials. Its own output knows only `ok`, `FAILED` and `ignored`, and would
-//! call an undecided case FAILED; so it prints to `/dev/null`, and this module prints instead.
+//! libtest-mimic runs the trials. Its own output has only `ok`, `FAILED` and `ignored`, and would
+//! print an undecided case as FAILED; so it prints to `/dev/null`, and this module prints instead.
 
 mod events;
 mod github;
@@ -22,10 +22,9 @@ use events::Events;
 use github::WithoutCommands;
 use lines::Lines;
 
-/// Writing to the output failed.
 pub(super) struct OutputLost(pub(super) io::Error);
 
-/// How results are printed, and how many trials run in parallel.
+/// The format of results, and the number of parallel trials.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConsoleOptions {
     pub(super) format: Format,
@@ -46,7 +45,7 @@ trait Renderer: Send {
     fn end(&mut self) -> String;
 }
 
-/// The renderer, and the first write error, after which nothing more is printed.
+/// The renderer, and the first write error, which stops the output.
 struct Printer {
     by: Box<dyn Renderer>,
     lost: Option<io::Error>,
@@ -78,7 +77,7 @@ pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
 }
 
 /// Runs the trials and prints a line for each as it ends. A write error stops the run. Fails if the
-/// output cannot be written to. The cases in progress have ended by then.
+/// output cannot be written to, after the cases in progress have ended.
 pub(super) fn present(
     look: ConsoleOptions,
     trials: Vec<Trial>,
@@ -126,7 +125,7 @@ fn arguments(threads: usize) -> Arguments {
     }
 }
 
-/// Prints a text, unless a write has failed before.
+/// Prints a text, unless an earlier write has failed.
 fn say(
     printer: &Mutex<Printer>,
     stop: &CancellationToken,

@@ -17,7 +17,6 @@ use crate::plan::Planned;
 use crate::verdicts::Known;
 use crate::{host, limits};
 
-/// A plan being executed.
 #[derive(Debug)]
 pub(super) struct Execution {
     session: Arc<Session>,
@@ -39,7 +38,7 @@ pub(super) struct Execution {
 struct Losses {
     /// The case in progress and the error, for each time.
     during: Vec<String>,
-    /// Why no further case is run.
+    /// The reason why no further case is run.
     given_up: Option<String>,
     /// Whether it did not come back.
     for_good: bool,
@@ -81,7 +80,7 @@ impl Execution {
         })
     }
 
-    /// Executes the case at this place in the plan once it is admitted.
+    /// Executes the case at this index of the plan once it is admitted.
     pub(super) async fn case(self: &Arc<Self>, place: usize, planned: &Planned) -> Outcome {
         let (this, plan) = (self.clone(), planned.clone());
         // In its own task: a panic is this case's error and affects no other case.
@@ -226,7 +225,7 @@ impl Execution {
         losses.is_ok_and(|losses| losses.for_good)
     }
 
-    /// How often the runtime was lost; none if never.
+    /// The number of times that the runtime was lost; `None` if never.
     pub(super) fn lost(&self) -> Option<String> {
         let losses = self.losses.try_lock().ok()?;
         let times = match losses.during.len() {
@@ -275,23 +274,20 @@ impl Execution {
         self.session.recorder().record(Body::CasesEnded);
     }
 
-    /// The sandboxes kept for inspection.
     pub(super) fn kept(&self) -> Vec<SandboxId> {
         lock(&self.kept).clone()
     }
 
-    /// The known failures that the run accepts.
     pub(super) fn known(&self) -> Known {
         lock(&self.live_verdicts).known().clone()
     }
 
-    /// The report on everything recorded so far.
     pub(super) fn report(&self) -> RunReport {
         lock(&self.live_verdicts).report()
     }
 }
 
-/// The number of the execution at this place in the plan.
+/// The number of the execution at this index of the plan.
 fn number(place: usize) -> CaseRun {
     CaseRun(u32::try_from(place).expect("a plan has fewer places"))
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use crate::outcome::{RunReport, Verdict};
 
-/// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// No MUST of a selected profile is broken, except failures that the expectation file lists.
@@ -16,7 +15,7 @@ pub enum Exit {
     /// There is no verdict: the runtime could not be reached or was lost, it has no events, the run
     /// was interrupted or disturbed by a kubelet, every case was inconclusive, the recorded history
     /// is incomplete, or a report could not be written. Or all is decided, and something that the
-    /// run made could not be removed.
+    /// run created could not be removed.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -35,8 +34,8 @@ Exit codes:
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {
-    /// The exit code for a finished run. A broken rule takes precedence over an undecided case, but
-    /// not where the run was disturbed.
+    /// The exit code for a finished run. A broken rule takes precedence over an undecided case,
+    /// unless the run was disturbed.
     pub fn from_report(report: &RunReport) -> Self {
         let any = |verdict| report.count(verdict) > 0;
         let mut cases = report.outcomes.iter().filter(|it| !it.is_invariant());

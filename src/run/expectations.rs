@@ -9,7 +9,7 @@ use crate::history::{ExpectationFile, RunInfo};
 use crate::verdicts::{Known, builtin_of, kinds_by_id};
 use crate::{files, terminal};
 
-/// Where the accepted failures are listed: the value of `--expectations`.
+/// The source of the accepted failures: the value of `--expectations`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expectations {
     /// The built-in list for the runtime.
@@ -18,7 +18,7 @@ pub enum Expectations {
 }
 
 impl Expectations {
-    /// Those of a value of `--expectations`: `builtin` or a file.
+    /// Parses a value of `--expectations`: `builtin` or a file.
     pub fn named(value: OsString) -> Self {
         if value == "builtin" {
             Self::Builtin
@@ -79,15 +79,14 @@ pub fn require_runtime(
     })
 }
 
-/// The note that there are no built-in expectations for a runtime.
+/// The note that a runtime has no built-in expectations.
 pub(super) fn none_for(runtime: &str) -> String {
     format!("there are no built-in expectations for {runtime}: no failure is accepted")
 }
 
-/// The maximum size of an expectation file.
 pub const LARGEST_EXPECTATIONS: u64 = 1 << 20;
 
-/// Why an expectation file cannot be used.
+/// The reason why an expectation file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpectationsError {
     #[error("read the expectation file {path}: {fault}{hint}")]
@@ -105,7 +104,7 @@ pub enum ExpectationsError {
     )]
     Parse {
         path: PathBuf,
-        /// The place and the problem.
+        /// The position and the problem.
         fault: String,
     },
     #[error(
@@ -128,7 +127,7 @@ pub enum ExpectationsError {
     },
 }
 
-/// Whether a file's name is similar to the word that stands for the built-in list.
+/// Whether a file's name is similar to the word for the built-in list.
 fn is_like_builtin(path: &Path) -> bool {
     const MIN_SIMILARITY: f64 = 0.85;
     let name = path.to_string_lossy().to_ascii_lowercase();

@@ -5,7 +5,7 @@ use crate::plan::Facts;
 /// The minimum similarity of a suggestion.
 const MIN_SIMILARITY: f64 = 0.85;
 
-/// The most similar valid filter, if there is a similar one.
+/// The most similar valid filter, if any.
 pub(super) fn suggest(filter: &str, all: &[Facts<'_>]) -> Option<String> {
     let filter = filter.to_ascii_lowercase();
     let mut requirements: Vec<&str> = all
@@ -35,7 +35,7 @@ pub(super) fn suggest(filter: &str, all: &[Facts<'_>]) -> Option<String> {
     closest(meant, ids.chain(areas).chain(names)).map(|word| format!("`{word}`"))
 }
 
-/// The word that is most similar to a lower-case one, if one is similar; of several the first.
+/// The word that is most similar to a lower-case one, if any; the first of several.
 fn closest<'a>(meant: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let similarity = |word: &str| strsim::jaro_winkler(&word.to_ascii_lowercase(), meant);
     let words = words.map(|word| (similarity(word), word));

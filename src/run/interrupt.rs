@@ -41,7 +41,7 @@ pub(super) fn watch(stop: &CancellationToken, again: String) -> io::Result<Inter
     Ok(interrupts)
 }
 
-/// Removes the unfinished files and undoes what must not stay, then ends the process.
+/// Removes the unfinished files and undoes temporary changes, then ends the process.
 fn end_at_once(again: &str) {
     terminal::say(&format!("exiting at once; clean up with: {again}"));
     files::remove_drafts();

@@ -1,5 +1,5 @@
-//! A run and the kubelet of its node, which removes pods that it does not know: the run refuses to
-//! begin, or pauses the kubelet.
+//! A run and the kubelet of its node, which removes unknown pods: the run refuses to begin, or
+//! pauses the kubelet.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use crate::host::{self, Kernel, KubeletProcess, PausedKubelet};
 use crate::outcome::DISTURBED;
 use crate::{limits, terminal};
 
-/// What a run knows of the node's kubelet; dropping it starts one that it has paused.
+/// The state of the node's kubelet; dropping it starts a kubelet that it has paused.
 #[derive(Debug)]
 pub(super) struct KubeletGuard {
     kernel: Kernel,
     socket: Option<PathBuf>,
-    /// What showed that a kubelet ran when the run began, which the user has allowed.
+    /// The evidence of a kubelet at the beginning of the run, which the user has allowed.
     allowed: Option<String>,
-    /// The pods of a kubelet that there were then.
+    /// The kubelet's pods at the beginning of the run.
     pods: BTreeSet<SandboxId>,
     pause: Option<Pause>,
 }
@@ -36,14 +36,14 @@ struct Pause {
     limit: AbortHandle,
 }
 
-/// Whether the selected cases are over before a node without a kubelet has to be given up.
+/// Whether the selected cases end before a node without a kubelet is marked not ready.
 pub(super) fn is_short_enough(options: &RunOptions) -> bool {
     let tier = options.selection.tier;
     !options.pause_kubelet || tier.is_some_and(|tier| tier <= Tier::Core)
 }
 
-/// Pauses the kubelet that uses the tested runtime if the user wants that. Fails if it runs and is
-/// neither paused nor allowed; or if there are pods of one that was not seen.
+/// Pauses the kubelet that uses the tested runtime if the user requests it. Fails if it runs and is
+/// neither paused nor allowed; or if pods of an undetected kubelet exist.
 pub(super) async fn guard(
     options: &RunOptions,
     kernel: &Kernel,
@@ -98,8 +98,8 @@ fn sign_of(kubelet: &KubeletProcess) -> String {
 }
 
 impl KubeletGuard {
-    /// Starts a kubelet that was paused; returns what disturbed the run: a kubelet that ran beside
-    /// it or was started meanwhile.
+    /// Starts a paused kubelet; returns the disturbances of the run: a kubelet that ran beside it
+    /// or was started meanwhile.
     pub(super) async fn end(self, caller: &RecordingClient) -> Vec<String> {
         let mut faults = Vec::new();
         let seen = match self.kernel.kubelet(self.socket.as_deref()) {
@@ -124,7 +124,7 @@ impl KubeletGuard {
         faults
     }
 
-    /// What shows that a kubelet has made pods since.
+    /// The evidence that a kubelet has created pods since.
     async fn new_pods(&self, caller: &RecordingClient) -> Option<String> {
         let now = drive::foreign_pods(caller).await.ok()?;
         let new = now.kubelets.difference(&self.pods).count();
@@ -156,7 +156,7 @@ impl Pause {
         }
     }
 
-    /// Starts the kubelet; returns what was wrong with the pause.
+    /// Starts the kubelet; returns the errors of the pause.
     fn end(self) -> Vec<String> {
         self.limit.abort();
         let unit = self.paused.unit().to_owned();

@@ -18,7 +18,7 @@ pub(super) struct LiveVerdicts {
 }
 
 impl LiveVerdicts {
-    /// The verdicts on a history whose first entry is still to be recorded.
+    /// The verdicts on an empty history.
     pub(super) fn new(reader: Reader) -> Self {
         Self {
             reader,
@@ -42,8 +42,8 @@ impl LiveVerdicts {
         }
     }
 
-    /// Takes a case that has ended, to be judged. Fails if entries were lost because the reader
-    /// fell behind.
+    /// Removes an ended case from the verdicts, to be judged. Fails if entries were lost because
+    /// the reader fell behind.
     pub(super) fn ended(&mut self, run: CaseRun) -> Result<EndedCase, Overrun> {
         self.catch_up();
         let ended = self.ended.remove(&run);
@@ -55,18 +55,16 @@ impl LiveVerdicts {
         self.verdicts.settle(judged);
     }
 
-    /// The outcome of a case or an invariant, if there is one yet.
+    /// The outcome of a case or an invariant; `None` before its end.
     pub(super) fn outcome(&mut self, run: CaseRun) -> Option<Outcome> {
         self.catch_up();
         self.verdicts.outcome(run)
     }
 
-    /// The known failures of the runtime.
     pub(super) fn known(&self) -> &Known {
         self.verdicts.known()
     }
 
-    /// The report on the outcomes so far.
     pub(super) fn report(&mut self) -> RunReport {
         self.catch_up();
         let overrun = self.overrun.map(|fault| fault.to_string());

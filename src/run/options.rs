@@ -19,7 +19,7 @@ use crate::history::RunId;
 use crate::limits;
 use crate::plan::Selection;
 
-/// How results are printed.
+/// The format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One line per case
@@ -34,14 +34,13 @@ pub enum Format {
 }
 
 // Doc comments of fields are the help of options.
-/// What to run and how to report it.
+/// The cases to run, and the reports.
 #[derive(Args, Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
 )]
 pub struct RunOptions {
-    /// The runtime.
     #[arg(skip)]
     pub target: Target,
     /// The selected cases.
@@ -78,7 +77,7 @@ pub struct RunOptions {
         help_heading = "Execution"
     )]
     pub repeat: u32,
-    /// How many cases may run in parallel [default: twice the processors, at most 8]
+    /// The maximum number of parallel cases [default: twice the processors, at most 8]
     #[arg(
         long,
         value_name = "N",
@@ -128,7 +127,8 @@ pub struct ReportOptions {
         help_heading = "Verdict"
     )]
     pub expectations: Option<Expectations>,
-    /// Write a draft of an expectation file: what failed, and what --expectations lists and is not
+    /// Write a draft of an expectation file: the failures, and those that --expectations lists and
+    /// are not
     /// fixed; never overwrites a file
     #[arg(
         long,
@@ -183,20 +183,20 @@ pub struct ReportOptions {
     pub html: Option<PathBuf>,
     /// Write all reports to a directory
     ///
-    /// They are junit_cri_events.xml, report.json, summary.md, report.html and, of a run,
+    /// The files are junit_cri_events.xml, report.json, summary.md, report.html and, for a run,
     /// history.binpb.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report_dir: Option<PathBuf>,
 }
 
 impl RunOptions {
-    /// How many cases may run in parallel.
+    /// The number of cases that may run in parallel.
     pub fn threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         self.test_threads.unwrap_or((2 * processors).min(8))
     }
 
-    /// The command that removes what a run with these options has left behind.
+    /// The command that removes the leftovers of a run with these options.
     pub(super) fn clean_up_command(&self, run: &RunId) -> String {
         let logs = self.drive.pods.log_dir.as_deref();
         self.target.clean_up_command(run, logs)
@@ -211,8 +211,8 @@ impl RunOptions {
         }
     }
 
-    /// One thread more than cases may run in parallel, which the execution limits itself, so that
-    /// there are always threads: libtest-mimic starts none for a single one.
+    /// One thread more than the parallel cases, which the execution limits itself: libtest-mimic
+    /// starts no thread for a single one.
     pub(super) fn console_options(&self) -> ConsoleOptions {
         ConsoleOptions {
             format: self.report.format,

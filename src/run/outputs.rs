@@ -18,7 +18,6 @@ use crate::{files, host, report, terminal};
 /// The name of the JUnit report in the directory of `--report-dir`. Prow's Spyglass and `TestGrid`
 /// look for `junit*.xml`.
 pub const JUNIT: &str = "junit_cri_events.xml";
-/// The names of the other files there.
 const JSON: &str = "report.json";
 const MARKDOWN: &str = "summary.md";
 const HTML: &str = "report.html";
@@ -26,7 +25,7 @@ const HISTORY: &str = "history.binpb";
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutputPaths {
-    /// The directory that is created for them, if it does not exist.
+    /// The directory for them, created if it does not exist.
     directory: Option<PathBuf>,
     junit: Option<PathBuf>,
     json: Option<PathBuf>,
@@ -34,7 +33,7 @@ pub(super) struct OutputPaths {
     html: Option<PathBuf>,
     expectations: Option<PathBuf>,
     history: Option<PathBuf>,
-    /// Where cases were read that are not the built-in ones.
+    /// The path of the cases, unless they are built in.
     cases: Option<PathBuf>,
 }
 
@@ -57,20 +56,19 @@ impl OutputPaths {
         }
     }
 
-    /// The same with the history of the run.
+    /// Adds the history of the run.
     pub(super) fn with_history(self, given: Option<&Path>) -> Self {
         let usual = self.directory.as_ref().map(|it| it.join(HISTORY));
         let history = given.map(Path::to_owned).or(usual);
         Self { history, ..self }
     }
 
-    /// The same with the requirements of these cases, instead of the built-in ones.
+    /// Replaces the built-in requirements by those of these cases.
     pub(super) fn with_cases(self, cases: Option<&Path>) -> Self {
         let cases = cases.map(Path::to_owned);
         Self { cases, ..self }
     }
 
-    /// The path of the history that is written.
     pub(super) fn history(&self) -> Option<&Path> {
         self.history.as_deref()
     }
@@ -86,16 +84,14 @@ pub(super) struct Outputs {
     expectations: Option<Draft>,
     history: Option<Draft>,
     history_is_cut: bool,
-    /// What is known of the run.
     pub(super) info: RunInfo,
 }
 
-/// The result of writing the reports.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     /// A line for each report that was written.
     pub(super) lines: Vec<String>,
-    /// The errors of those that were not.
+    /// The errors of the others.
     pub(super) faults: Vec<OutputError>,
 }
 
@@ -159,18 +155,17 @@ impl Outputs {
         self.history.take().map(Draft::begin).transpose()
     }
 
-    /// Notes the error of the history file, if any, at the end of the run.
+    /// Records the error of the history file, if any, at the end of the run.
     pub(super) fn history_ended(&mut self, fault: Option<String>) -> Option<String> {
         self.history_is_cut = fault.is_some();
         fault
     }
 
-    /// Whether the history file is complete.
     pub(super) fn history_is_whole(&self) -> bool {
         !self.history_is_cut
     }
 
-    /// Writes the reports on a run that was refused for this reason, and says where they are.
+    /// Writes the reports on a run that was refused for this reason, and prints their paths.
     pub(super) fn write_refusal(self, reason: String) {
         let mut verdicts = Verdicts::new(Scope::default());
         let end = RunEnd {
@@ -230,11 +225,11 @@ impl Written {
     }
 }
 
-/// What is said at the end besides the reports.
+/// The output at the end besides the reports.
 #[derive(Debug)]
 pub(super) struct Conclusion {
     pub(super) format: Format,
-    /// The first line; none if it is empty.
+    /// The first line; omitted if empty.
     pub(super) head: String,
     /// The history that was written or judged.
     pub(super) history: Option<String>,

@@ -24,10 +24,9 @@ use crate::plan::Planned;
 use crate::recorder::{HistoryFile, Recorder};
 use crate::workload::{self, Image, Registry};
 
-/// Why no case can run.
+/// The reason why no case can run.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// The runtime cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(
@@ -39,7 +38,7 @@ pub enum PrepareError {
          To run anyway, without a verdict unless the kubelet uses another runtime: --allow kubelet"
     )]
     Kubelet(String),
-    /// There are pods of a kubelet, which was not seen.
+    /// Pods of an undetected kubelet exist.
     #[error(
         "{pods} ready pods have a kubelet's labels, but no kubelet was seen among the processes \
          here{}; nothing was run\n{}",
@@ -54,7 +53,7 @@ pub enum PrepareError {
     )]
     PodsOfKubelet {
         pods: usize,
-        /// Whether the process of the runtime cannot be seen, either.
+        /// Whether the process of the runtime is hidden, too.
         hidden: bool,
     },
     #[error("pause the kubelet: {0}; nothing was run")]
@@ -74,7 +73,7 @@ pub enum PrepareError {
         /// Whether the runtime is CRI-O.
         is_crio: bool,
     },
-    /// An image with the name of the suite's is another one.
+    /// Another image has the name of the suite's image.
     #[error(
         "the image {reference} is not the suite's: its id is {}, and not {expected}; remove it \
          with `crictl rmi {reference}` and run again, or name it with --image if you trust it",
@@ -87,14 +86,13 @@ pub enum PrepareError {
     },
     #[error("serve the suite's image on the loopback interface: {0}")]
     Registry(std::io::Error),
-    /// The event stream cannot be opened.
     #[error(transparent)]
     Stream(#[from] StreamError),
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What to do if the suite's image cannot be pulled, depending on the runtime.
+/// The fix if the suite's image cannot be pulled, depending on the runtime.
 fn advice(is_crio: bool) -> String {
     const REGISTRIES: &str = "Let CRI-O pull from 127.0.0.1 without TLS, and run again: put this into \
          /etc/containers/registries.conf.d/loopback.conf\n  \
@@ -130,7 +128,7 @@ pub(super) struct Connection {
     pub(super) file: Option<HistoryFile>,
 }
 
-/// What is needed to prepare a connected run.
+/// The input for preparing a connected run.
 #[derive(Debug)]
 pub(super) struct Preparation<'a> {
     pub(super) options: &'a RunOptions,
@@ -141,7 +139,6 @@ pub(super) struct Preparation<'a> {
     pub(super) info: &'a RunInfo,
 }
 
-/// A run that can begin.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) session: Session,
@@ -194,7 +191,7 @@ pub(super) async fn connect(
     })
 }
 
-/// Lets the client know of which ids the run owns no process.
+/// Passes the ids for which the run owns no process to the client.
 async fn know_foreign(caller: &RecordingClient, socket: Option<&Path>) -> Result<(), PrepareError> {
     caller.know_foreign(drive::listed_ids(caller).await?);
     if let Some(socket) = socket
@@ -239,7 +236,7 @@ pub(super) async fn prepare(
         .copied()
         .collect();
     let (image, registry) = image(asked, caller, &info.run, &mut clean_up.pulled).await?;
-    // containerd pulls an image again for what it restores.
+    // containerd pulls an image again to restore a container.
     clean_up.registry = registry.filter(|_| needs.contains(&Need::Restore));
     let session_options = SessionOptions {
         asked: DriveOptions {
@@ -277,8 +274,8 @@ pub(super) async fn prepare(
     })
 }
 
-/// The parent cgroup of pods: as given by the user, else one that the runtime can use. With systemd
-/// that must be a slice; this one always exists, so that none has to be created.
+/// The parent cgroup of pods: the user's, else one that the runtime can use. With systemd that must
+/// be a slice; this one always exists, so that none has to be created.
 fn cgroup_parent(given: Option<&str>, driver: Option<CgroupDriver>) -> String {
     const SYSTEM: &str = "system.slice";
     let default = match driver {
@@ -352,7 +349,7 @@ pub async fn image(
     Ok((reference, Some(registry)))
 }
 
-/// The id of an image; none if the runtime does not have it.
+/// The id of an image; `None` if the runtime does not have it.
 async fn id_of(caller: &RecordingClient, reference: &str) -> Option<String> {
     let status = Request::ImageStatus(reference.to_owned());
     match caller.call(None, status).await {
@@ -361,8 +358,8 @@ async fn id_of(caller: &RecordingClient, reference: &str) -> Option<String> {
     }
 }
 
-/// Anyone can give an image the name of the suite's: the id is the digest of its configuration,
-/// which has the digests of its layers. CRI-O leaves out the algorithm.
+/// Another image can have the name of the suite's: the id is the digest of its configuration, which
+/// contains the digests of its layers. CRI-O omits the algorithm.
 fn require_own(reference: &str, found: String) -> Result<(), PrepareError> {
     let own = Image::build(&BTreeMap::new());
     let digest = |id: &str| id.trim_start_matches("sha256:").to_owned();

@@ -1,7 +1,7 @@
-//! The progress of a run: shows on a terminal how far it is, which cases are running and what they
-//! wait for, and how long the rest may take.
+//! The progress of a run: shows on a terminal the number of finished cases, the running cases and
+//! their waits, and the estimated time left.
 //!
-//! It is drawn below what is printed, on standard error if that is a terminal.
+//! It is drawn below the output, on standard error if that is a terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use crate::history::HostInstant;
 use crate::outcome::Verdict;
 use crate::{host, terminal};
 
-/// The interval at which it is drawn.
+/// The interval of drawing.
 const TICK: Duration = Duration::from_millis(250);
-/// A case that runs longer than this is shown with what it waits for.
+/// The duration after which a running case is shown with its current wait.
 const LONG: Duration = Duration::from_secs(2);
-/// Cases that are shown at once: more would leave no room for results.
+/// The maximum number of displayed cases: more would leave no room for results.
 const SHOWN: usize = 8;
 
 #[derive(Debug)]
@@ -33,9 +33,8 @@ struct State {
     done: usize,
     failed: usize,
     undecided: usize,
-    /// When the first case began.
     began: Option<HostInstant>,
-    /// What the run itself is doing while no case is running.
+    /// The current activity of the run itself while no case is running.
     doing: Option<String>,
 }
 
@@ -47,7 +46,7 @@ struct Running {
 }
 
 impl Progress {
-    /// The progress of a run of as many cases as `time_left` knows, to be shown if that is wanted.
+    /// The progress of a run of as many cases as `time_left` has, displayed if `wanted`.
     pub(super) fn new(time_left: TimeLeft, wanted: bool) -> Self {
         Self {
             state: Mutex::new(State {
@@ -90,7 +89,6 @@ impl Progress {
         self.state().doing = Some(what.to_owned());
     }
 
-    /// Removes it for good.
     pub(super) fn finish(&self) {
         let mut state = self.state();
         state.running.clear();
@@ -120,7 +118,7 @@ impl Progress {
 }
 
 impl State {
-    /// How far the run is, then a line for each case that is running, the longest first.
+    /// The number of finished cases, then a line for each running case, the longest first.
     fn lines(&self) -> Vec<String> {
         if self.running.is_empty() {
             return self.doing.clone().into_iter().collect();

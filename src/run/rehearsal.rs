@@ -20,7 +20,6 @@ use crate::oracle::Invariant;
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 
-/// The options of a rehearsal.
 #[derive(Clone, Debug, Default)]
 pub struct Rehearsal {
     pub target: Target,
@@ -28,12 +27,12 @@ pub struct Rehearsal {
     pub known: Option<ExpectationFile>,
     /// Where to record the history.
     pub history: Option<PathBuf>,
-    /// How it treats the runtime and its node.
+    /// The treatment of the runtime and its node.
     pub drive: DriveOptions,
 }
 
 impl Rehearsal {
-    /// A rehearsal on a conformant model on which this case can run.
+    /// A rehearsal on a conformant model that can run this case.
     pub fn fit_for(case: &Case) -> Self {
         let mut behaviour = Behaviour::default();
         if case.needs.contains(&Need::NoEvents) {
@@ -49,7 +48,7 @@ impl Rehearsal {
 /// Runs the selected cases and all invariants without console output. On the model it runs in
 /// simulated time; on a real runtime a signal stops it, which the report contains as a fault.
 pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, RunError> {
-    /// More cases in parallel gain nothing.
+    /// More parallel cases bring no gain.
     const CASES_AT_ONCE: usize = 8;
     let mut target = rehearsal.target;
     if let Target::Model { deadline, .. } = &mut target {

@@ -1,4 +1,4 @@
-//! The files and the verdict of what judges a history without running cases.
+//! The files and the verdict of commands that judge a history without running cases.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,6 @@ pub struct Reporting {
 }
 
 impl Reporting {
-    /// Opens the files.
     pub fn open(options: &ReportOptions, history: Option<&Path>) -> Result<Self, RunError> {
         let accepted = match &options.expectations {
             None => ExpectationSource::Given(None),
@@ -41,7 +40,7 @@ impl Reporting {
         })
     }
 
-    /// Begins the history file, if one is wanted; returns its path, too.
+    /// Begins the history file, if requested; also returns its path.
     pub fn begin_history(&mut self) -> Result<Option<(PathBuf, files::Output)>, RunError> {
         let file = self.outputs.begin_history()?;
         Ok(self.history.clone().zip(file))

@@ -83,7 +83,7 @@ fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<String> {
     Some(format!("`{filter}`; {hint}"))
 }
 
-/// The error for a filter that names invariants of which there is none.
+/// The error for a filter that names only unknown invariants.
 pub(super) fn unmatched_invariant(selection: &Selection) -> Option<RunError> {
     let named = selection
         .filters
@@ -96,7 +96,7 @@ pub(super) fn unmatched_invariant(selection: &Selection) -> Option<RunError> {
     unmatched_filter(&of_invariants, &[]).map(RunError::NothingSelected)
 }
 
-/// The error for a selection that takes none of the cases in a recorded history.
+/// The error for a selection that matches none of the cases in a recorded history.
 pub(super) fn nothing_recorded(selection: &Selection, history: &Path) -> RunError {
     RunError::NothingSelected(format!(
         "{} in {}; without a filter `check` judges and lists all cases that it has",
@@ -105,7 +105,7 @@ pub(super) fn nothing_recorded(selection: &Selection, history: &Path) -> RunErro
     ))
 }
 
-/// What a selection asks for, as a phrase.
+/// A selection as a phrase.
 fn wanted(selection: &Selection) -> String {
     let quoted = |filters: &[String]| {
         let quoted = filters.iter().map(|filter| format!("`{filter}`"));
@@ -156,13 +156,13 @@ fn nothing_selected(selection: &Selection, cases: &[Case]) -> RunError {
     RunError::NothingSelected(format!("{wanted}; {hint}"))
 }
 
-/// Why the failed cases of a report cannot be run again.
+/// The reason why the failed cases of a report cannot be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
-    #[error("run again what failed in {}: {fault}", path.display())]
+    #[error("read the failed cases of {}: {fault}", path.display())]
     Read { path: PathBuf, fault: String },
     #[error(
-        "run again what failed in {}: there is no case `{id}`; name those of that run with --cases",
+        "read the failed cases of {}: there is no case `{id}`; name those of that run with --cases",
         path.display()
     )]
     Unknown { path: PathBuf, id: String },
@@ -191,7 +191,6 @@ pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, Reru
 }
 
 pub(super) fn read_report(path: &Path) -> io::Result<String> {
-    /// The maximum size of a report.
     const LARGEST_BYTES: u64 = 256 << 20;
     files::read_text(path, LARGEST_BYTES)
 }

@@ -33,7 +33,7 @@ pub enum Target {
     /// The model, created for the run, in simulated time.
     Model {
         behaviour: Box<Behaviour>,
-        /// The seed of its random choices: ids are the same for the same seed.
+        /// The seed of its random choices: equal seeds give equal ids.
         seed: u64,
         /// The deadline of each call.
         deadline: Duration,
@@ -41,7 +41,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The command that removes what a run has left behind, which had its logs below `logs`.
+    /// The command that removes the leftovers of a run, which had its logs below `logs`.
     pub(super) fn clean_up_command(&self, run: &RunId, logs: Option<&Path>) -> String {
         let endpoint = match self {
             Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
@@ -62,7 +62,7 @@ impl Target {
 #[derive(Debug)]
 pub struct Connected {
     pub endpoints: Endpoints,
-    /// The runtime's socket, also behind a relay; none for the model.
+    /// The runtime's socket, even behind a relay; `None` for the model.
     pub socket: Option<PathBuf>,
     pub kernel: Kernel,
 }
@@ -83,7 +83,7 @@ impl Target {
         }
     }
 
-    /// What is known of a run on it before it is connected to.
+    /// The facts about a run before its runtime is connected.
     pub(super) fn info(&self) -> RunInfo {
         let endpoint = match self {
             Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
@@ -98,7 +98,6 @@ impl Target {
         }
     }
 
-    /// Checks that the sockets exist.
     fn check(&self) -> Result<(), SocketError> {
         match self {
             Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => endpoints
@@ -109,7 +108,7 @@ impl Target {
         }
     }
 
-    /// The runtime's socket, also behind a relay; none for the model.
+    /// The runtime's socket, even behind a relay; `None` for the model.
     pub fn socket(&self) -> Option<&Path> {
         match self {
             Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
@@ -119,7 +118,8 @@ impl Target {
         }
     }
 
-    /// A client of the runtime itself: a relay passes on no more of a call than the suite reads.
+    /// A client of the runtime itself: a relay forwards only the parts of a call that the suite
+    /// reads.
     pub async fn connect_past_relay(&self, client: &Client) -> Result<Client, ConnectError> {
         match self {
             Self::Runtime(_) | Self::Model { .. } => Ok(client.clone()),

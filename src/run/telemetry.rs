@@ -1,4 +1,5 @@
-//! The metrics of a run: what a kubelet's PLEGs would count, derived from its growing history.
+//! The metrics of a run: the PLEG metrics of a kubelet on the node, derived from the growing
+//! history.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -31,7 +32,7 @@ pub(super) struct BackgroundTasks {
 }
 
 impl Telemetry {
-    /// Serves the metrics, if there is an address.
+    /// Serves the metrics, if an address is given.
     pub(super) async fn serve(address: Option<SocketAddr>) -> Result<Self, EndpointError> {
         let metrics = Metrics::default();
         let Some(address) = address else {
@@ -54,7 +55,7 @@ impl Telemetry {
 }
 
 impl BackgroundTasks {
-    /// Starts to relist the run's pods and to count the events of its history.
+    /// Starts relisting the run's pods and counting the events of its history.
     pub(super) fn begin(session: &Arc<Session>) -> Self {
         let mut reader = session.recorder().reader();
         let metrics = session.metrics().clone();
@@ -112,7 +113,7 @@ pub(super) fn count_broken(judged: &JudgedCase, metrics: &Metrics) {
 struct StreamCounts {
     successes: u64,
     errors: u64,
-    /// Streams other than the one that a kubelet would have.
+    /// Streams other than the kubelet's.
     observers: BTreeSet<SubscriptionId>,
 }
 

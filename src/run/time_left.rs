@@ -1,5 +1,5 @@
-//! How long the rest of a run may take: by how long each case took in an earlier run, or else as if
-//! all took the same time. Pure, but for reading the report of that run.
+//! The estimated time left of a run: by the duration of each case in an earlier run, or else as if
+//! all cases took equally long. Pure, except for reading the report of that run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,30 +10,29 @@ use crate::files;
 use crate::plan::Planned;
 use crate::report::json;
 
-/// The part of a run after which its own pace is believed more than an earlier run.
+/// The fraction of a run after which its own pace outweighs that of an earlier run.
 const SAYS_ENOUGH: f64 = 0.1;
 
-/// How long the cases of an earlier run took.
+/// The durations of the cases of an earlier run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct EarlierRun {
     /// In seconds, by the ids of the cases.
     cases: BTreeMap<String, f64>,
-    /// All of them together, some of which ran in parallel.
+    /// The duration of the whole run, whose cases may run in parallel.
     whole_s: f64,
 }
 
-/// The estimate for a run.
 #[derive(Clone, Debug)]
 pub(super) struct TimeLeft {
-    /// What each case contributes, by its place in the plan.
+    /// The share of each case, by its index in the plan.
     weights: Vec<f64>,
     done: BTreeSet<usize>,
-    /// How long all may take, by an earlier run.
+    /// The duration of the whole run, estimated from an earlier run.
     expected_s: Option<f64>,
 }
 
 impl EarlierRun {
-    /// Reads the JSON report of an earlier run; none if there is none.
+    /// Reads the JSON report of an earlier run; `None` if it is missing or invalid.
     pub(super) fn read(report: &Path) -> Option<Self> {
         // Anything else, such as /dev/stdout, may never end.
         if !files::kind(&files::stat(report).ok()?).is_file() {
@@ -52,7 +51,7 @@ impl EarlierRun {
 }
 
 impl TimeLeft {
-    /// The estimate for a plan. Cases that the earlier run did not have count as its mean.
+    /// The estimate for a plan. Cases that are missing in the earlier run count as its mean.
     pub(super) fn new(planned: &[Planned], earlier: Option<&EarlierRun>) -> Self {
         let ids: Vec<&str> = planned.iter().map(|planned| &*planned.case.id).collect();
         Self::of(&ids, earlier)
@@ -93,13 +92,13 @@ impl TimeLeft {
         self.weights.len()
     }
 
-    /// A case is over.
+    /// Marks a case as finished.
     pub(super) fn done(&mut self, place: usize) {
         self.done.insert(place);
     }
 
-    /// The time left after `elapsed`, while some cases have been running for so long; none while
-    /// nothing is known, and when all is done.
+    /// The time left after `elapsed`, given the durations of running cases; `None` if unknown, or
+    /// when all is done.
     pub(super) fn left(
         &self,
         running: impl Iterator<Item = (usize, Duration)>,

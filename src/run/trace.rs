@@ -1,5 +1,5 @@
-//! `show --perfetto`: a recorded run as a picture, with the violations that are found in it; and
-//! `show FILTER`: the timeline of some of its cases.
+//! `show --perfetto`: a recorded run as a trace, with its violations; and `show FILTER`: the
+//! timeline of some of its cases.
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -16,7 +16,7 @@ use crate::plan::Selection;
 use crate::report;
 use crate::verdicts::{Scope, Verdicts};
 
-/// Writes the trace of a history, as far as that can be read, and returns what to print.
+/// Writes the trace of a history, up to any damage, and returns the text to print.
 pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
     let unusable = |fault| CheckError::new(history, fault);
     let source = open(history).map_err(unusable)?;
@@ -47,7 +47,7 @@ pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
     }
 }
 
-/// The timeline of the cases in a history that filters select, each entry once.
+/// The timeline of the selected cases in a history, each entry once.
 pub fn timeline(history: &Path, filters: &[String]) -> Result<String, RunError> {
     let unusable = |fault: String| CheckError::new(history, fault);
     let selection = Selection {

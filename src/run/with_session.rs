@@ -1,5 +1,5 @@
-//! A session for a command that makes pods and is no run of cases: prepared, interrupted and
-//! cleaned up as a run is.
+//! A session for a command that creates pods without running cases: prepared, interrupted and
+//! cleaned up like a run.
 
 use std::sync::Arc;
 
@@ -14,27 +14,26 @@ use crate::history::{RunId, RunInfo};
 use crate::metrics::Metrics;
 use crate::{host, limits, terminal};
 
-/// What is known of a session's runtime and node.
+/// The facts about a session's runtime and node.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     pub info: RunInfo,
-    /// How many sandboxes no run of this suite has made.
+    /// The number of sandboxes that no run of this suite has created.
     pub foreign_pods: usize,
-    /// Whether time is simulated.
     pub simulated: bool,
 }
 
 #[derive(Debug)]
 pub struct WorkEnd<T> {
-    /// What the work returned; absent if it was interrupted or has panicked.
+    /// The result of the work; `None` if it was interrupted or has panicked.
     pub result: Option<T>,
-    /// Why it was cut short, and what could not be removed.
+    /// The reasons for an interruption, and the leftovers.
     pub faults: Vec<String>,
 }
 
-/// Does some work in a session whose event stream is live if the runtime has one, and removes all
-/// that the session has made, however the work ends. The options are those of a run; its cases play
-/// no part. Fails if the work cannot begin; then nothing is left at the runtime, either.
+/// Executes work in a session whose event stream is live if the runtime has one, and removes all
+/// that the session has created, however the work ends. The options are those of a run without its
+/// selection of cases. Fails if the work cannot begin; then nothing is left at the runtime, either.
 pub fn with_session<T, W>(
     options: &RunOptions,
     work: impl FnOnce(Arc<Session>, Surroundings) -> W,
@@ -99,7 +98,7 @@ where
     Ok(WorkEnd { result, faults })
 }
 
-/// The result of a task, which is aborted when the run shall stop.
+/// The result of a task, which is aborted when the run is stopped.
 async fn unless_stopped<T>(
     mut working: tokio::task::JoinHandle<T>,
     stop: &CancellationToken,

@@ -1,4 +1,4 @@
-//! The expectation files of this repository, one for each runtime that it was measured on.
+//! The expectation files of this repository, one for each measured runtime.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -14,10 +14,11 @@ use crate::history::ExpectationFile;
 #[include = "*.yaml"]
 struct Embedded;
 
-/// The name under which a run has used the one of its runtime.
+/// The name of a built-in file in the history of a run.
 const NAME: &str = "built-in expectations";
 
-/// Each of them, and what it says. A run looks for its own, and a proof makes hundreds of runs.
+/// Each file, with its parsed content. A run needs the one of its runtime, and the matrix makes
+/// hundreds of runs.
 static READ: LazyLock<Vec<(ExpectationFile, Known)>> = LazyLock::new(|| {
     let files = builtin_files().into_iter();
     // That each can be read is for the tests to say.
@@ -25,7 +26,7 @@ static READ: LazyLock<Vec<(ExpectationFile, Known)>> = LazyLock::new(|| {
     read.collect()
 });
 
-/// All of them, by their paths.
+/// All files, by their paths.
 pub fn builtin_files() -> Vec<ExpectationFile> {
     let file = |name: Cow<'static, str>| {
         let data = Embedded::get(&name)?.data.into_owned();
@@ -36,12 +37,11 @@ pub fn builtin_files() -> Vec<ExpectationFile> {
     Embedded::iter().filter_map(file).collect()
 }
 
-/// All of them, read.
 pub fn builtin() -> Vec<Known> {
     READ.iter().map(|(_, known)| known.clone()).collect()
 }
 
-/// That of a runtime, by what it calls itself; none if there is none.
+/// The file of a runtime, by the runtime's name; `None` if there is none.
 pub fn builtin_of(runtime: &str) -> Option<ExpectationFile> {
     let (file, _) = found(runtime)?;
     Some(ExpectationFile {
@@ -50,7 +50,7 @@ pub fn builtin_of(runtime: &str) -> Option<ExpectationFile> {
     })
 }
 
-/// What that of a runtime says; nothing if there is none.
+/// The known failures of a runtime; empty without a file.
 pub(super) fn known_of(runtime: &str) -> Known {
     let known = found(runtime).map(|(_, known)| known.clone());
     known.unwrap_or_default().named(NAME)

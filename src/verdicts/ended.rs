@@ -14,7 +14,7 @@ use crate::oracle::Index;
 use crate::outcome::{LAST_SHOWN, Level, Outcome, Profile, Seen, Times, Verdict, Violation};
 use crate::plan::Facts;
 
-/// A case that is over and has not been judged.
+/// A case that has ended and has not been judged.
 #[derive(Debug)]
 pub struct EndedCase {
     pub(super) execution: Execution,
@@ -24,18 +24,17 @@ pub struct EndedCase {
     pub(super) known: Arc<Known>,
     pub(super) hints: Arc<Known>,
     pub(super) profiles: Arc<[Profile]>,
-    /// Sorts of violations that earlier cases have shown often enough to need no more evidence.
+    /// Violation kinds whose evidence quota is used up.
     pub(super) filled: Arc<BTreeSet<Sort>>,
     pub(super) call_deadline: Option<Duration>,
 }
 
 impl EndedCase {
-    /// What a selection considers of the case.
+    /// The facts about the case for a selection.
     pub fn facts(&self) -> Facts<'_> {
         self.execution.case.facts()
     }
 
-    /// The entries that concern it, in order.
     pub fn entries(&self) -> &[Arc<Entry>] {
         self.history.entries()
     }
@@ -51,17 +50,17 @@ pub struct JudgedCase {
     /// The largest message of an event of the case.
     pub(super) largest_event: u32,
     pub(super) containers: usize,
-    /// It broke an invariant that binds, as no expectation file says.
+    /// It broke a binding invariant, and no expectation file lists that.
     breaks_an_invariant: bool,
 }
 
 impl JudgedCase {
-    /// The ids of the invariants that the case has broken, each as often as it has.
+    /// The ids of the invariants that the case has broken, once per violation.
     pub fn broken_invariants(&self) -> impl Iterator<Item = &str> {
         self.found.iter().map(Found::rule)
     }
 
-    /// Whether its history breaks an invariant that is a MUST, and is not known to.
+    /// Whether its history breaks an invariant that is a MUST, and that is not a known failure.
     pub fn breaks_an_invariant(&self) -> bool {
         self.breaks_an_invariant
     }
@@ -77,7 +76,6 @@ impl JudgedCase {
 }
 
 impl EndedCase {
-    /// Which execution it was.
     pub fn run(&self) -> CaseRun {
         self.history.case()
     }
@@ -131,7 +129,7 @@ impl EndedCase {
     }
 }
 
-/// What was seen, and of how many containers or sandboxes.
+/// The findings, with the number of containers or sandboxes of each.
 fn seen(violations: &[Violation]) -> BTreeMap<Seen, usize> {
     let mut subjects = BTreeMap::<Seen, BTreeSet<&str>>::new();
     for violation in violations {
@@ -147,7 +145,7 @@ fn seen(violations: &[Violation]) -> BTreeMap<Seen, usize> {
         .collect()
 }
 
-/// That a failure is known of the runtime, if it is.
+/// The note that a failure is known for the runtime, if it is.
 pub(super) fn hint(outcome: &Outcome, hints: &Known) -> Option<String> {
     if outcome.verdict != Verdict::Fail {
         return None;
@@ -161,9 +159,9 @@ fn containers(history: &CaseHistory) -> usize {
     containers.count()
 }
 
-/// What happened last before the steps ended, behind what names the subjects.
+/// The last entries before the steps ended, preceded by those that name the subjects.
 fn last_of_steps(history: &CaseHistory) -> Vec<Arc<Entry>> {
-    /// Entries to show names with, and the last ones.
+    /// The maximum number of entries that name subjects, and of the last ones.
     const ENTRIES: usize = 60;
     let of_steps = history.entries().iter();
     let of_steps: Vec<_> = of_steps
@@ -191,7 +189,7 @@ fn names_a_subject(body: &Body) -> bool {
     }
 }
 
-/// What the teardown could not remove, one sentence each.
+/// The leftovers after the teardown, one sentence each.
 fn leftovers(history: &CaseHistory) -> Vec<String> {
     let torn_down = history
         .calls()

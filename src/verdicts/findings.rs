@@ -12,36 +12,34 @@ use crate::limits;
 use crate::oracle::{self, INVARIANTS, Index, WholeRun};
 use crate::outcome::{Level, Levels, Outcome, Profile, Seen, Verdict, Violation};
 
-/// The most violations of one invariant that are shown.
+/// The maximum number of displayed violations of one invariant.
 const SHOWN_VIOLATIONS: usize = 5;
-/// The most different findings that are counted and not shown.
+/// The maximum number of different findings that are only counted.
 const COUNTED: usize = 10_000;
-/// The most history entries that are shown with one outcome.
+/// The maximum number of displayed history entries of one outcome.
 const EVIDENCE_ENTRIES: usize = 60;
 
-/// The violations of all invariants, in the order in which their cases ended, however late each of
-/// them is judged.
+/// The violations of all invariants, in the order in which their cases ended, regardless of the
+/// order of judging.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     found: BTreeMap<Seq, (Option<CaseRun>, Vec<Found>)>,
-    /// What has only been counted of the pods of a watch, which may go on without end.
+    /// Findings about the pods of a watch that are only counted, since a watch may run forever.
     counted: BTreeMap<(Sort, Seen), usize>,
-    /// The latest of these, so that none is taken for another one at the end.
+    /// The latest of these, so that none counts again at the end.
     latest: VecDeque<Violation>,
     /// Sorts that reached [`SHOWN_VIOLATIONS`]: later violations of them are only counted.
     filled: Arc<BTreeSet<Sort>>,
 }
 
-/// Violations of one invariant by its id, either those that are listed as known or the others, of
-/// one level.
+/// Violations of one invariant by its id, either known or new ones, of one level.
 pub(super) type Sort = (String, bool, Level);
 
-/// A broken invariant.
 #[derive(Debug)]
 pub(super) struct Found {
     violation: Violation,
     evidence: Vec<Arc<Entry>>,
-    /// The id of the case that broke it, [`WATCH`] for a pod of others; absent if it broke when its
+    /// The id of the case that broke it, [`WATCH`] for a foreign pod; `None` if it broke after the
     /// case had been judged.
     case: Option<Arc<str>>,
     listed: bool,
@@ -49,7 +47,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// One without evidence yet.
+    /// A violation without evidence so far.
     fn new(violation: Violation, case: Option<Arc<str>>, known: &Known) -> Self {
         let mut found = Self {
             levels: levels_of(&violation.rule),
@@ -62,7 +60,6 @@ impl Found {
         found
     }
 
-    /// The invariant's id.
     pub(super) fn rule(&self) -> &str {
         &self.violation.rule
     }
@@ -75,13 +72,13 @@ impl Found {
         self.listed
     }
 
-    /// An estimate of the memory that the evidence uses, in bytes.
+    /// The estimated memory of the evidence, in bytes.
     fn bytes(&self) -> usize {
         let entries = self.evidence.iter();
         entries.map(|entry| entry.approximate_bytes()).sum()
     }
 
-    /// Whether it convicts the runtime in one of these profiles.
+    /// Whether it is a failure in one of these profiles.
     pub(super) fn binds(&self, profiles: &[Profile]) -> bool {
         let binds = self.levels.highest_of(profiles);
         binds == Some(Level::Must) && self.violation.level == Level::Must
@@ -101,8 +98,8 @@ impl Found {
 }
 
 impl Findings {
-    /// Adds the findings of a case that ended there.
-    pub(super) fn take_in(&mut self, case: CaseRun, ended: Seq, mut found: Vec<Found>) {
+    /// Adds the findings of a case that ended at `ended`.
+    pub(super) fn add(&mut self, case: CaseRun, ended: Seq, mut found: Vec<Found>) {
         for found in &mut found {
             let before = self.found.range(..ended).flat_map(|(_, (_, found))| found);
             let sort = found.sort();
@@ -119,8 +116,8 @@ impl Findings {
         }
     }
 
-    /// Adds the findings of a pod of a watch whose history ended there.
-    pub(super) fn take_in_pod(&mut self, ended: Seq, found: Vec<Found>) {
+    /// Adds the findings of a pod of a watch whose history ended at `ended`.
+    pub(super) fn add_pod(&mut self, ended: Seq, found: Vec<Found>) {
         for mut found in found {
             let sort = found.sort();
             let shown = self.all().filter(|before| before.sort() == sort).count();
@@ -147,19 +144,19 @@ impl Findings {
         }
     }
 
-    /// Drops the findings of a case that was not judged after all.
+    /// Drops the findings of a case that was not judged.
     pub(super) fn forget(&mut self, case: CaseRun) {
         self.found.retain(|_, (of, _)| *of != Some(case));
         self.filled = Arc::default();
     }
 
-    /// The sorts of which a case that ends now needs no evidence.
+    /// The sorts for which a case that ends now needs no evidence.
     pub(super) fn filled(&self) -> Arc<BTreeSet<Sort>> {
         self.filled.clone()
     }
 
-    /// Judges what came after the cases had ended, or of a watch what is of no single pod.
-    pub(super) fn take_in_late(
+    /// Judges the entries after the end of the cases, or for a watch those of no single pod.
+    pub(super) fn judge_late(
         &mut self,
         ended: Seq,
         (whole_run, case): (&WholeRun, Option<&str>),
@@ -173,8 +170,8 @@ impl Findings {
         of_place.1.extend(late);
     }
 
-    /// Adds the findings of an invariant to its outcome, those that are not listed as known first.
-    /// Violations of a lower level than MUST are added as advice.
+    /// Adds the findings of an invariant to its outcome, new ones first. Violations of a lower
+    /// level than MUST are added as advice.
     pub(super) fn add_to_outcome(&self, invariant: &str, outcome: &mut Outcome) {
         let all = || self.all().filter(|found| found.violation.rule == invariant);
         let advice = all().filter(|found| found.violation.level != Level::Must);
@@ -233,12 +230,12 @@ impl Findings {
     }
 }
 
-/// Whose history is judged.
+/// The subject of a judged history.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
-    /// That of a case: its id, and how binding it is.
+    /// A case: its id, and its requirement levels.
     Case(&'a str, &'a Levels),
-    /// That of a pod of others, by its name.
+    /// A foreign pod, by its name.
     Pod(&'a str),
 }
 
@@ -276,7 +273,7 @@ pub(super) fn find(
     violations.map(of_history).collect()
 }
 
-/// How binding an invariant is.
+/// The requirement levels of an invariant.
 fn levels_of(rule: &str) -> Levels {
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == rule);
     invariant.map(|found| found.levels).unwrap_or_default()

@@ -21,22 +21,21 @@ use crate::oracle::{Invariant, Measuring, WholeRun};
 use crate::outcome::{Level, Outcome, REMOVED, RunReport, Times, Verdict};
 use crate::plan::Selection;
 
-/// The part of a run to report, and by which expectations.
+/// The part of a run to report, and its expectations.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     pub selection: Selection,
-    /// Which failures are accepted.
     pub accepted: Accepted,
 }
 
-/// Which known failures fail no run.
+/// The known failures that do not fail a run.
 #[derive(Clone, Debug, Default)]
 pub enum Accepted {
     /// Those that the run accepted when it was recorded.
     #[default]
     Recorded,
     Listed(Box<Known>),
-    /// Those that are built in for the runtime.
+    /// The built-in ones of the runtime.
     Builtin,
 }
 
@@ -49,26 +48,25 @@ pub struct Verdicts {
     last: HostInstant,
     plan: Plan,
     open: BTreeMap<CaseRun, Open>,
-    /// Calls of open cases that are under way, and whose they are.
+    /// Pending calls of open cases, with their cases.
     calls: BTreeMap<CallId, CaseRun>,
     outcomes: BTreeMap<CaseRun, Outcome>,
-    /// When each case began that has ended and is not settled, and how long it took.
+    /// The start and duration of each case that has ended and is not settled.
     spans: BTreeMap<CaseRun, (HostInstant, Duration)>,
     found: Findings,
-    /// How long things took in each case that was judged.
+    /// The latencies in each judged case.
     latencies: BTreeMap<CaseRun, Vec<Times>>,
     largest_events: BTreeMap<CaseRun, u32>,
     tallies: Tallies,
     measuring: Measuring,
     whole_run: WholeRun,
-    /// The pods of others, if this is a watch.
+    /// The foreign pods, if this is a watch.
     watched: Option<Watched>,
-    /// When the run had listened to what comes late.
+    /// The end of the run's wait for late events.
     cases_ended: Option<HostInstant>,
     ended: Option<(HostInstant, RunEnd)>,
 }
 
-/// A case under way.
 #[derive(Debug)]
 struct Open {
     execution: Execution,
@@ -85,8 +83,8 @@ impl Verdicts {
         }
     }
 
-    /// Takes in the next entry. If a case ends with it, it is to be judged, and
-    /// [settled](Self::settle) at any time before the cases end.
+    /// Processes the next entry. If a case ends with it, the caller judges it and
+    /// [settles](Self::settle) it at any time before the cases end.
     pub fn push(&mut self, entry: &Arc<Entry>) -> Option<EndedCase> {
         self.last = entry.at;
         self.measuring.push(entry);
@@ -116,7 +114,7 @@ impl Verdicts {
                 self.cases_ended = Some(entry.at);
                 let whole_run = (&self.whole_run, self.watched.as_ref().map(|_| WATCH));
                 self.found
-                    .take_in_late(entry.seq, whole_run, &self.plan.known);
+                    .judge_late(entry.seq, whole_run, &self.plan.known);
                 self.whole_run = WholeRun::default();
             }
             Body::RunEnded(end) => self.ended = Some((entry.at, end.clone())),
@@ -145,17 +143,17 @@ impl Verdicts {
         })
     }
 
-    /// Takes in the verdict on a case that has ended.
+    /// Adds the verdict on a case that has ended.
     pub fn settle(&mut self, judged: JudgedCase) {
-        self.tallies.take_in(judged.run, judged.tally());
-        self.found.take_in(judged.run, judged.ended, judged.found);
+        self.tallies.add(judged.run, judged.tally());
+        self.found.add(judged.run, judged.ended, judged.found);
         self.spans.remove(&judged.run);
         self.latencies.insert(judged.run, judged.latencies);
         self.largest_events.insert(judged.run, judged.largest_event);
         self.outcomes.insert(judged.run, judged.outcome);
     }
 
-    /// The outcome of a case or an invariant; that of a case once it has been judged.
+    /// The outcome of a case or an invariant; for a case once it has been judged.
     pub fn outcome(&self, run: CaseRun) -> Option<Outcome> {
         let outcome = self.outcomes.get(&run).cloned();
         let outcome = outcome.map(|it| self.bounded(it, |entry| self.tallies.of_case(run, entry)));
@@ -166,17 +164,16 @@ impl Verdicts {
         })
     }
 
-    /// Whether any case is in the plan and asked for.
+    /// Whether any case is in the plan and selected.
     pub fn has_cases(&self) -> bool {
         !self.plan.executions.is_empty()
     }
 
-    /// The known failures that are accepted: those of the run, or those of the scope.
+    /// The accepted known failures: those of the run, or those of the scope.
     pub fn known(&self) -> &Known {
         &self.plan.known
     }
 
-    /// All outcomes, in the order of the plan.
     pub fn outcomes(&self) -> Vec<Outcome> {
         let cases = self.plan.executions.iter();
         let cases = cases.map(|(run, execution)| {
@@ -188,14 +185,14 @@ impl Verdicts {
         cases.chain(invariants).collect()
     }
 
-    /// The report of the entries so far. If the history ends before its run, the report says so,
-    /// with `damage` as the cause.
+    /// The report of the entries so far. If the history ends before its run, the report contains a
+    /// fault, with `damage` as the cause.
     pub fn report(&mut self, damage: Option<String>) -> RunReport {
         if !self.plan.is_recorded && self.cases_ended.is_none() {
             // A history of format 1 has no entry for the end of the cases.
             let whole_run = (&self.whole_run, None);
             self.found
-                .take_in_late(Seq(u64::MAX), whole_run, &self.plan.known);
+                .judge_late(Seq(u64::MAX), whole_run, &self.plan.known);
             self.cases_ended = Some(self.last);
         }
         if self.cases_ended.is_none()
@@ -276,7 +273,7 @@ impl Verdicts {
         }
     }
 
-    /// Lets the cases that are open see an entry.
+    /// Passes an entry to the open cases.
     fn show(&mut self, entry: &Arc<Entry>) {
         match self.concerned(&entry.body) {
             Some(case) => {
@@ -292,7 +289,7 @@ impl Verdicts {
         }
     }
 
-    /// The only case that an entry can be of; none if it can be of any.
+    /// The only case that an entry can belong to; `None` if it can belong to any.
     fn concerned(&mut self, body: &Body) -> Option<CaseRun> {
         match body {
             Body::CaseBegan { case, .. }
@@ -378,7 +375,7 @@ impl Verdicts {
         }
         let cap = invariant.levels.highest_of(&self.plan.profiles);
         let is_capped = outcome.cap(cap.unwrap_or(Level::May));
-        // What is broken only where it is no MUST is neither a failure nor mended.
+        // A rule broken only where it is no MUST is neither a failure nor fixed.
         let is_broken = !outcome.violations.is_empty() || outcome.advice.is_empty();
         if !is_capped && is_broken {
             self.plan.known.apply(&mut outcome, &self.decided());
@@ -395,10 +392,10 @@ impl Verdicts {
         })
     }
 
-    /// The cases all of whose executions have come to a verdict of the oracle's.
+    /// The cases all of whose executions were decided by the oracle.
     fn decided(&self) -> Decided<'_> {
         if self.watched.is_some() {
-            // What has not happened to the pods of others may happen yet.
+            // Foreign pods may still cause a missing finding.
             return Decided::default();
         }
         let mut cases = BTreeSet::new();
@@ -420,7 +417,7 @@ impl Verdicts {
         }
     }
 
-    /// An outcome that is known is none if a race was lost more often than is known.
+    /// Rejects a known outcome if a race was lost more often than its bound.
     fn bounded(&self, mut outcome: Outcome, losses: impl Fn(&KnownFailure) -> Losses) -> Outcome {
         match outcome.verdict {
             Verdict::Known => {
@@ -429,7 +426,7 @@ impl Verdicts {
                     (outcome.race, outcome.hint) = (false, None);
                 }
             }
-            // What was not asked for is no reason.
+            // A case that was not selected is no reason.
             Verdict::Fail if self.plan.hints.broken_bound(&outcome, losses).is_some() => {
                 outcome.hint = None;
             }
@@ -438,7 +435,7 @@ impl Verdicts {
         outcome
     }
 
-    /// The outcome of a case whose end the history does not contain.
+    /// The outcome of a case whose end is missing in the history.
     fn never_ended(&self, run: CaseRun, execution: &Execution) -> Outcome {
         let Some(open) = self.open.get(&run) else {
             let mut outcome = execution.blank(self.last);
@@ -452,7 +449,7 @@ impl Verdicts {
         outcome
     }
 
-    /// Whether an entry makes a pod for a case that is not asked for.
+    /// Whether an entry creates a pod for a case that is not selected.
     fn is_left_out(&self, entry: &Entry) -> bool {
         match &entry.body {
             Body::CallBegan {

@@ -1,4 +1,4 @@
-//! Expectation files: the failures that are known of a runtime, each with its reason and evidence.
+//! Expectation files: known failures of a runtime, each with its reason and evidence.
 
 mod entry;
 mod read;
@@ -23,8 +23,8 @@ pub use when::{RuntimeFacts, When};
 use crate::history::HostInstant;
 use crate::outcome::{Outcome, Seen, Verdict};
 
-/// The name of a watch in `in` of an entry, where those of cases stand: what names cases only is of
-/// no pod of others.
+/// The name of a watch in `in` of an entry, in place of case ids: entries that name only cases do
+/// not apply to foreign pods.
 pub(super) const WATCH: &str = "watch";
 
 /// The known failures of one runtime.
@@ -34,16 +34,16 @@ pub(super) const WATCH: &str = "watch";
     expecting = "a file with `runtime:` and `known:`, and perhaps `faults:`"
 )]
 pub struct Known {
-    /// The name by which the runtime calls itself, or `any`; in a written file also its version.
+    /// The runtime's name for itself, or `any`; a written file also has its version.
     pub runtime: String,
-    /// What was measured, of a built-in file: versions, and what they ran with.
+    /// The measured versions and their configuration, in a built-in file.
     #[serde(default)]
     pub measured: Option<String>,
-    /// Of how many runs the file is made, as long as nobody has finished it.
+    /// The number of runs in a draft of the file; `None` once it is finished.
     #[serde(default)]
     pub runs: Option<u32>,
     pub known: Vec<KnownFailure>,
-    /// What goes wrong with it now and then, so that a case cannot be decided.
+    /// Intermittent faults that leave a case undecided.
     #[serde(default)]
     pub faults: Vec<KnownFault>,
     #[serde(skip)]
@@ -52,26 +52,25 @@ pub struct Known {
     run: JudgedRun,
 }
 
-/// The run that is judged by a file.
+/// The run that a file is applied to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JudgedRun {
-    /// What it knows of the runtime.
+    /// The facts about its runtime.
     pub facts: RuntimeFacts,
     pub began: HostInstant,
-    /// Not all cases run: a fault may not come because the case that meets it is left out.
+    /// Whether cases are missing: a fault may not occur because its case is not run.
     pub partial: bool,
 }
 
-/// Which cases came to a verdict of the oracle's: what an invariant's pass is a proof of.
+/// The decided cases, for which a passed invariant is proven.
 #[derive(Clone, Debug, Default)]
 pub struct Decided<'a> {
-    /// Their ids.
     pub cases: BTreeSet<&'a str>,
-    /// Whether these are all that there are.
+    /// Whether these are all cases.
     pub all: bool,
 }
 
-/// How often a race was lost, and in how many containers it could have been.
+/// The number of lost races, and of containers in which they could occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     pub findings: usize,
@@ -79,13 +78,13 @@ pub struct Losses {
 }
 
 impl Known {
-    /// Whether it is a file of this runtime. A file that a run has written names its version, too.
+    /// Whether it is a file of this runtime. A written file also has its version.
     pub fn is_for(&self, runtime_name: &str) -> bool {
         let listed = self.runtime.split_whitespace().next().unwrap_or_default();
         listed == "any" || listed.eq_ignore_ascii_case(runtime_name)
     }
 
-    /// The same under another name.
+    /// The same file under another name.
     pub(super) fn named(self, path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -93,13 +92,13 @@ impl Known {
         }
     }
 
-    /// The same for a run. Without it no entry with a condition counts.
+    /// The same file, applied to a run. Otherwise no entry with a condition counts.
     pub fn for_a_run(self, run: JudgedRun) -> Self {
         Self { run, ..self }
     }
 
-    /// Notes on entries that have expired, and on faults that explain none of the run's outcomes,
-    /// one sentence each.
+    /// Notes on expired entries, and on faults that explain none of the run's outcomes, one
+    /// sentence each.
     pub fn notes(&self, outcomes: &[Outcome]) -> Vec<String> {
         let expired = self.expired().filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
@@ -111,13 +110,13 @@ impl Known {
         expired.chain(self.stale_faults(outcomes)).collect()
     }
 
-    /// The entries for the run's runtime that have expired.
+    /// The expired entries for the run's runtime.
     pub fn expired(&self) -> impl Iterator<Item = &KnownFailure> {
         let here = self.known.iter().filter(|entry| self.concerns(entry));
         here.filter(|entry| entry.is_over(self.run.began))
     }
 
-    /// A part of the cases need not meet them all.
+    /// A partial selection of cases need not meet all faults.
     fn stale_faults<'a>(&'a self, outcomes: &'a [Outcome]) -> impl Iterator<Item = String> + 'a {
         let is_met = |fault: &KnownFault| {
             let open = |outcome: &&Outcome| outcome.verdict == Verdict::Inconclusive;
@@ -144,7 +143,7 @@ impl Known {
         faults.filter(move |fault| fault.when.as_ref().is_none_or(holds))
     }
 
-    /// The ids of all cases and invariants that are named.
+    /// The ids of all named cases and invariants.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let of_entries = self.known.iter();
         let of_entries = of_entries.flat_map(|entry| {
@@ -156,13 +155,13 @@ impl Known {
         all.filter(|id| *id != WATCH)
     }
 
-    /// Whether an entry is of the run's runtime.
+    /// Whether an entry applies to the run's runtime.
     pub fn concerns(&self, entry: &KnownFailure) -> bool {
         let when = entry.when.as_ref();
         when.is_none_or(|when| when.holds(&self.run.facts))
     }
 
-    /// The entries of a case or an invariant that count for the run.
+    /// The entries of a case or an invariant that apply to the run.
     pub fn of<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a KnownFailure> {
         let entries = self.known.iter().filter(move |entry| entry.case == id);
         entries.filter(|entry| self.concerns(entry) && !entry.is_over(self.run.began))
@@ -173,8 +172,8 @@ impl Known {
         self.of(id).any(|entry| entry.covers(seen))
     }
 
-    /// Takes a listed failure for known, and a listed case that passed for unexpected; and an error
-    /// of which a listed fault is the reason for inconclusive.
+    /// Marks a listed failure as known, a listed case that passed as unexpected, and an error with
+    /// a listed fault as inconclusive.
     pub fn apply(&self, outcome: &mut Outcome, decided: &Decided<'_>) {
         match outcome.verdict {
             Verdict::Error => self.excuse(outcome),
@@ -202,12 +201,12 @@ impl Known {
         }
     }
 
-    /// Why it failed, if all that was seen is listed.
+    /// The reason for a failure, if all findings are listed.
     pub fn explanation(&self, outcome: &Outcome) -> Option<String> {
         Some(explanations(&self.explaining(outcome)?))
     }
 
-    /// The entries that list all that was seen, at least one.
+    /// The entries that list all findings, at least one.
     fn explaining<'a>(&'a self, outcome: &'a Outcome) -> Option<Vec<&'a KnownFailure>> {
         let seen = outcome.seen.keys();
         let covering = |seen| self.of(&outcome.id).find(|entry| entry.covers(seen));
@@ -215,8 +214,8 @@ impl Known {
         entries.filter(|entries| !entries.is_empty())
     }
 
-    /// What says that a race was lost more often than its bound permits, if one was. `losses` says
-    /// how often that of an entry was.
+    /// The message that a race was lost more often than its bound permits, if one was. `losses`
+    /// returns the count for an entry.
     pub fn broken_bound(
         &self,
         outcome: &Outcome,
@@ -239,7 +238,7 @@ impl Known {
         })
     }
 
-    /// An entry of which the outcome that passed says that it is mended.
+    /// An entry that a passed outcome proves to be fixed.
     fn unmet(&self, outcome: &Outcome, decided: &Decided<'_>) -> Option<&KnownFailure> {
         let proved = |entry: &&KnownFailure| match &entry.cases {
             _ if !outcome.is_invariant() => true,
@@ -266,7 +265,7 @@ impl Known {
     }
 }
 
-/// Why something failed that these entries list, each reason once.
+/// The reasons in these entries, each once.
 fn explanations(entries: &[&KnownFailure]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for entry in entries {

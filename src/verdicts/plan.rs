@@ -1,4 +1,4 @@
-//! The plan of a run, as its history has it.
+//! The plan of a run, from its history.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,22 +15,22 @@ use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::{Levels, Outcome, Profile, Verdict};
 use crate::plan::{Facts, ProfileChoice, Selection};
 
-/// The plan of a run, or of the part of it that is asked for.
+/// The plan of a run, or the selected part.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Whether the history contains it; one that is cut off before it does not.
+    /// Whether the history contains it; a truncated one may not.
     pub(super) is_recorded: bool,
     pub(super) image: String,
     pub(super) foreign_pods: usize,
-    /// The failures that are accepted.
+    /// The accepted known failures.
     pub(super) known: Arc<Known>,
-    /// The failures that are known of the runtime, whether accepted or not.
+    /// All known failures of the runtime, accepted or not.
     pub(super) hints: Arc<Known>,
     /// The profiles in which the runtime is judged.
     pub(super) profiles: Arc<[Profile]>,
-    /// How large the run was to be.
+    /// The tier of the run.
     pub(super) tier: Option<String>,
-    /// Whether cases were left out that belong to it.
+    /// Whether cases of the tier were left out.
     pub(super) partial: bool,
     pub(super) invariants: Vec<(CaseRun, &'static Invariant)>,
     pub(super) executions: BTreeMap<CaseRun, Execution>,
@@ -40,7 +40,7 @@ pub(super) struct Plan {
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
     pub(super) case: Arc<Readable>,
-    /// Its outcome without a verdict yet.
+    /// Its outcome before its verdict.
     blank: Arc<Outcome>,
     pub(super) repetition: Option<u32>,
 }
@@ -48,9 +48,8 @@ pub(super) struct Execution {
 /// A case of the history.
 #[derive(Clone, Debug)]
 pub(super) enum Readable {
-    /// It can be judged.
     Case(Box<Case>),
-    /// This version of the suite cannot read it: its name, and why.
+    /// This version of the suite cannot read it: its name, and the reason.
     Not(String, String),
 }
 
@@ -62,7 +61,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The plan of a history that has none yet, until a case begins.
+    /// The plan of a history before its own, until a case begins.
     pub(super) fn unrecorded(run: (&RunInfo, HostInstant), scope: &Scope) -> Self {
         Self {
             is_recorded: false,
@@ -70,7 +69,7 @@ impl Plan {
         }
     }
 
-    /// The part of a plan that is asked for.
+    /// The selected part of a plan.
     pub(super) fn of(
         plan: &RunPlan,
         (info, began): (&RunInfo, HostInstant),
@@ -224,7 +223,7 @@ impl Execution {
         }
     }
 
-    /// An outcome without a verdict yet.
+    /// An outcome before its verdict.
     pub(super) fn blank(&self, began: HostInstant) -> Outcome {
         Outcome {
             repetition: self.repetition,
@@ -234,7 +233,7 @@ impl Execution {
     }
 }
 
-/// What the run was judged by.
+/// The expectations that the run was judged by.
 fn recorded(file: Option<&ExpectationFile>, faults: &mut Vec<String>) -> Known {
     let known = file.map(Known::parse).transpose();
     let known = known.unwrap_or_else(|fault| {
@@ -244,7 +243,7 @@ fn recorded(file: Option<&ExpectationFile>, faults: &mut Vec<String>) -> Known {
     known.unwrap_or_default()
 }
 
-/// What a selection looks at of an invariant.
+/// The facts about an invariant for a selection.
 pub fn invariant_facts(invariant: &Invariant) -> Facts<'static> {
     Facts {
         id: invariant.id,
@@ -255,7 +254,7 @@ pub fn invariant_facts(invariant: &Invariant) -> Facts<'static> {
     }
 }
 
-/// For whom a plan is judged, and whether its run was made for all of them.
+/// The judged profiles of a plan, and whether the run was made for all of them.
 fn judged(plan: &RunPlan, selection: &Selection, faults: &mut Vec<String>) -> (Vec<Profile>, bool) {
     let mut recorded = Vec::new();
     for word in &plan.profiles {
@@ -277,7 +276,7 @@ fn judged(plan: &RunPlan, selection: &Selection, faults: &mut Vec<String>) -> (V
     (asked_for, all_recorded)
 }
 
-/// An invariant's outcome before anything is found.
+/// An invariant's outcome before any finding.
 pub(super) fn blank_invariant(invariant: &Invariant, judged: HostInstant) -> Outcome {
     let mut outcome = blank(invariant.id, invariant.name, judged);
     outcome.title = invariant.sentence.into();

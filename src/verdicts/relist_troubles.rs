@@ -1,4 +1,4 @@
-//! Whether the relists of a watch succeeded: without them nothing shows which events are missing.
+//! Whether the relists of a watch succeeded: without them missing events cannot be detected.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::history::{Body, CallFault, CallId, Entry, HostInstant, Reply, Request, StatusCode};
 use crate::limits;
 
-/// The fewest relists by which a missed event can be found: one before a change, and one after it.
+/// The minimum number of relists for finding a missed event: one before a change, and one after it.
 const FEWEST: u64 = 2;
 
 /// The calls of relists that failed or were slow.
@@ -14,14 +14,14 @@ const FEWEST: u64 = 2;
 pub(super) struct RelistTroubles {
     under_way: BTreeMap<CallId, (&'static str, HostInstant)>,
     whole: u64,
-    /// The begin of the first list that failed since the last relist that succeeded.
+    /// The begin of the first list that failed since the last successful relist.
     failing: Option<HostInstant>,
-    /// For how long lists failed, or a call was slow.
+    /// The time in which lists failed, or a call was slow.
     without: Duration,
     troubles: BTreeMap<&'static str, Trouble>,
 }
 
-/// What went wrong with the calls of one method.
+/// The failures of the calls of one method.
 #[derive(Debug)]
 struct Trouble {
     times: u64,
@@ -61,7 +61,7 @@ impl RelistTroubles {
     ) {
         let took = at.since(began);
         match result {
-            // What is removed after a list has no status.
+            // An object removed after a list has no status.
             Err(fault) if fault.code != StatusCode::NOT_FOUND => {
                 self.note(method, began, format!("failed: {fault}"));
                 if method.starts_with("List") {
@@ -91,8 +91,8 @@ impl RelistTroubles {
         (trouble.times, trouble.last) = (trouble.times + 1, last);
     }
 
-    /// Why relists prove too little, as a sentence, of a watch of this duration that ends then;
-    /// `unproven` pods have changed without a relist or a status since.
+    /// The reason why the relists prove too little, as a sentence, given the duration and end of
+    /// the watch; `unproven` pods have changed without a relist or a status since.
     pub(super) fn fault(
         &self,
         duration: Duration,

@@ -1,4 +1,4 @@
-//! How often races were lost in the cases of a run, and in how many containers.
+//! The number of lost races in the cases of a run, and of the affected containers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,22 +7,21 @@ use super::known::{KnownFailure, Losses};
 use crate::history::{CaseRun, Seq};
 use crate::outcome::{Outcome, Seen};
 
-/// That of every execution that has been judged.
+/// The tally of every judged execution.
 #[derive(Debug, Default)]
 pub(super) struct Tallies(BTreeMap<CaseRun, Tally>);
 
-/// That of one execution.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) case: Arc<str>,
     pub(super) ended: Seq,
     pub(super) containers: usize,
-    /// What it broke of its own expectations, and how often.
+    /// Its own broken expectations, and their numbers.
     pub(super) seen: BTreeMap<Seen, usize>,
 }
 
 impl Tallies {
-    pub(super) fn take_in(&mut self, run: CaseRun, tally: Tally) {
+    pub(super) fn add(&mut self, run: CaseRun, tally: Tally) {
         self.0.insert(run, tally);
     }
 
@@ -30,7 +29,7 @@ impl Tallies {
         self.0.remove(&run);
     }
 
-    /// How often the race of an entry was lost in a case, up to the end of one of its executions.
+    /// The number of lost races of an entry in a case, up to the end of one of its executions.
     pub(super) fn of_case(&self, run: CaseRun, entry: &KnownFailure) -> Losses {
         let Some(last) = self.0.get(&run) else {
             return Losses::default();
@@ -43,7 +42,7 @@ impl Tallies {
         })
     }
 
-    /// How often the race of an invariant's entry was lost in the run.
+    /// The number of lost races of an invariant's entry in the run.
     pub(super) fn of_invariant(&self, outcome: &Outcome, entry: &KnownFailure) -> Losses {
         let concerned = self.0.values().filter(|tally| entry.is_of(&tally.case));
         Losses {

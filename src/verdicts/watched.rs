@@ -1,4 +1,4 @@
-//! The verdicts of a watch: its pods are judged as soon as they are quiet.
+//! The verdicts of a watch: a pod is judged as soon as it is idle.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,38 +14,38 @@ use crate::history::{
 use crate::oracle::{Index, span};
 use crate::outcome::{Latency, Limit, Profile, Spread, Violation, WatchTotals, Worst};
 
-/// The most violations that are kept for who shows them live.
+/// The maximum number of violations retained for the live output.
 const NEWS: usize = 1_000;
 
-/// How many violations are kept to find those that are shown again.
+/// The maximum number of violations retained to detect duplicates.
 const LATEST: usize = 100;
 
-/// The pods of a watch, and what was found so far.
+/// The pods of a watch, and the findings so far.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) pods: WatchedPods,
     pub(super) totals: WatchTotals,
     news: Vec<WatchNews>,
-    /// Since when there is no stream.
+    /// The time since the stream's end; `None` with a stream.
     lost: Option<HostInstant>,
     relists: RelistTroubles,
-    /// How often a pod had no relist or no status after a change.
+    /// The number of times that a pod had no relist or no status after a change.
     unproven: u64,
     opened: HostInstant,
-    /// The times from `created_at` to arrival of events that are not older than their stream.
+    /// The lags of events that were created after their stream was requested.
     lags: Option<Worst>,
     /// The latest violations, which the rest of a history that is judged in parts shows again.
     latest: VecDeque<Violation>,
 }
 
-/// A violation by a pod of a watch that has just been judged.
+/// A violation in a pod of a watch that has just been judged.
 #[derive(Clone, Debug)]
 pub struct WatchNews {
     pub violation: Violation,
     pub is_known: bool,
 }
 
-/// By what a pod is judged.
+/// The criteria for judging a pod.
 pub(super) struct Measure<'a> {
     pub(super) profiles: &'a [Profile],
     pub(super) known: &'a Known,
@@ -53,7 +53,7 @@ pub(super) struct Measure<'a> {
 }
 
 impl Watched {
-    /// A watch that begins without a stream, and in which an event is late after `within`.
+    /// A watch without a stream so far, in which an event is late after `within`.
     pub(super) fn new(within: Duration, began: HostInstant) -> Self {
         Self {
             pods: WatchedPods::new(within),
@@ -68,7 +68,7 @@ impl Watched {
         }
     }
 
-    /// Takes in the next entry; returns the histories that can be judged.
+    /// Processes the next entry; returns the histories that can be judged.
     pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
         self.relists.push(entry);
         match &entry.body {
@@ -101,7 +101,7 @@ impl Watched {
         self.pods.push(entry)
     }
 
-    /// The lags of events; none if none came.
+    /// The lags of events; `None` without events.
     pub(super) fn lags(&self) -> Option<&Worst> {
         self.lags.as_ref()
     }
@@ -157,12 +157,12 @@ impl Watched {
         found
     }
 
-    /// Takes what was found since the last call.
+    /// Removes the findings since the last call.
     pub(super) fn take_news(&mut self) -> Vec<WatchNews> {
         std::mem::take(&mut self.news)
     }
 
-    /// What is wrong with a watch of this duration that ended then, one sentence each.
+    /// The faults of a watch of this duration that ended at `ended`, one sentence each.
     pub(super) fn faults(&self, duration: Duration, ended: HostInstant) -> Vec<String> {
         let relists = self.relists.fault(duration, ended, self.unproven);
         self.interruption(duration)
@@ -189,7 +189,7 @@ impl Watched {
     }
 }
 
-/// Whether the last call for the status of a part of the pod has failed. What is gone has none.
+/// Whether the last status call for a part of the pod has failed, unless it was deleted.
 fn lacks_a_status(history: &CaseHistory) -> bool {
     let mut last = BTreeMap::new();
     for call in history.calls() {

@@ -1,10 +1,10 @@
-//! The pods of others in a history that a watch has recorded: which entries are about which pod,
-//! and when the history of a pod can be judged.
+//! The foreign pods in the recorded history of a watch: assigns entries to pods, and determines
+//! when the history of a pod can be judged.
 //!
-//! A pod is *followed* from its first change until it has been quiet for so long that each event
-//! about it is overdue. Then its history is judged and dropped, and a later change begins a new one
-//! with the last relists that showed the pod as it was. So memory depends on the pods that change
-//! and not on the duration of a watch.
+//! A pod is *followed* from its first change until it has been idle long enough for every event
+//! about it to be overdue. Then its history is judged and dropped, and a later change begins a new
+//! one with the last relists that show the previous state. So memory depends on the number of
+//! changing pods and not on the duration of a watch.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,22 +29,22 @@ pub(super) use untracked::{Loss, Untracked};
 #[derive(Debug)]
 pub(super) struct WatchedPods {
     within: Duration,
-    /// The entries about the stream that is open.
+    /// The entries about the open stream.
     stream: Vec<Arc<Entry>>,
     relists: Relists,
     last: Option<Relist>,
-    /// What the last relist has shown of each pod.
+    /// The state of each pod in the last relist.
     pods: BTreeMap<PodUid, Listed>,
-    /// The pod of each sandbox and container that the last relist or a later event has shown.
+    /// The pod of each sandbox and container in the last relist or a later event.
     owners: HashMap<ContainerId, PodUid>,
-    /// Calls for a list of a pod's parts, or for the status of one.
+    /// Pending calls for a list of a pod's parts, or for the status of one.
     asked: BTreeMap<CallId, PodUid>,
-    /// The entries of the lists of the last relist, if that was of one pod, on demand.
+    /// The entries of the lists of the last relist, if it was an on-demand relist of one pod.
     on_demand: Vec<Arc<Entry>>,
-    /// The bytes of all inspections.
+    /// The size of all inspections, in bytes.
     inspected: usize,
     followed: BTreeMap<PodUid, Followed>,
-    /// Events whose pod is not known yet.
+    /// Events whose pod is still unknown.
     unclaimed: Unclaimed,
     pub(super) untracked: Untracked,
 }
@@ -53,7 +53,7 @@ pub(super) struct WatchedPods {
 #[derive(Debug, Default)]
 struct Listed {
     shown: PodListing,
-    /// The last relist that asked for the status of each part of the pod: its entries.
+    /// The entries of the last relist that requested the status of each part of the pod.
     inspection: Vec<Arc<Entry>>,
 }
 
@@ -65,7 +65,7 @@ impl Listed {
 }
 
 impl WatchedPods {
-    /// No pods yet. An event is late after `within`.
+    /// Without pods. An event is late after `within`.
     pub(super) fn new(within: Duration) -> Self {
         Self {
             within,
@@ -83,24 +83,23 @@ impl WatchedPods {
         }
     }
 
-    /// How late an event may be.
+    /// The maximum lateness of an event.
     pub(super) fn within(&self) -> Duration {
         self.within
     }
 
-    /// Whether a pod has changed lately.
     pub(super) fn is_following(&self) -> bool {
         !self.followed.is_empty()
     }
 
-    /// Takes in the next entry. Returns the histories that can be judged.
+    /// Processes the next entry. Returns the histories that can be judged.
     pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
-        let mut histories = self.take_in(entry);
+        let mut histories = self.process(entry);
         histories.extend(self.make_room(entry.at));
         histories
     }
 
-    fn take_in(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
+    fn process(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
         match &entry.body {
             Body::SubscriptionOpened { observer: None, .. } => {
                 self.stream = vec![entry.clone()];
@@ -139,7 +138,8 @@ impl WatchedPods {
         Vec::new()
     }
 
-    /// How many pods wait for the relist after their last change, longer than one may take.
+    /// The number of pods that still wait for a relist after their last change, for longer than a
+    /// relist may take.
     pub(super) fn without_relist(&self, now: HostInstant) -> usize {
         let waits = |followed: &&Followed| {
             let passed = followed.history.not_held_up(followed.changed, now);
@@ -148,7 +148,7 @@ impl WatchedPods {
         self.followed.values().filter(waits).count()
     }
 
-    /// The histories of all pods that are still followed.
+    /// The histories of all followed pods.
     pub(super) fn finish(&mut self) -> Vec<CaseHistory> {
         let followed = std::mem::take(&mut self.followed).into_values();
         followed.map(|followed| followed.history).collect()
@@ -181,14 +181,14 @@ impl WatchedPods {
         self.changed(&pod, entry);
     }
 
-    /// Whether a relist has shown all pods since the stream was opened. Until then events may be
-    /// about objects that were removed before.
+    /// Whether a relist has shown all pods since the stream was opened. Before that, events may be
+    /// about objects that were removed earlier.
     fn is_relisted(&self) -> bool {
         let opened = self.stream.first().zip(self.last.as_ref());
         opened.is_some_and(|(opened, last)| opened.seq < last.began())
     }
 
-    /// Follows a pod that an entry shows changed.
+    /// Follows a pod that an entry shows as changed.
     fn changed(&mut self, pod: &PodUid, entry: &Arc<Entry>) {
         self.follow(pod, entry.at);
         if let Some(followed) = self.followed.get_mut(pod) {
@@ -243,8 +243,7 @@ impl WatchedPods {
         }
     }
 
-    /// Shows a relist that failed to every pod that is followed: it may prove that the runtime was
-    /// gone.
+    /// Adds a failed relist to every followed pod: it may prove that the runtime was unavailable.
     fn relist_failed(&mut self, relist: &FailedRelist) {
         self.asked.clear();
         for (pod, followed) in &mut self.followed {
@@ -254,7 +253,7 @@ impl WatchedPods {
         }
     }
 
-    /// Notes an entry of a list of a pod's parts.
+    /// Adds an entry of a list of a pod's parts.
     fn listed_on_demand(&mut self, pod: &PodUid, entry: &Arc<Entry>) {
         self.on_demand.push(entry.clone());
         if let Some(followed) = self.followed.get_mut(pod) {
@@ -262,8 +261,8 @@ impl WatchedPods {
         }
     }
 
-    /// Notes an entry about the status of a part of a pod, which belongs to the last relist. One on
-    /// demand may be the first to show the pod.
+    /// Adds an entry about the status of a part of a pod, which belongs to the last relist. An
+    /// on-demand one may be the first to show the pod.
     fn inspected(&mut self, pod: &PodUid, entry: &Arc<Entry>) {
         let lists = self.on_demand.first().map(|first| first.seq);
         let began = lists.or(self.last.as_ref().map(Relist::began));
@@ -289,7 +288,7 @@ impl WatchedPods {
         }
     }
 
-    /// Takes in a relist: each pod that it shows changed is followed from now on.
+    /// Processes a relist: each pod that it shows as changed is followed from now on.
     fn relisted(&mut self, relist: Relist) {
         let mut listings = relist.pods();
         let owners = listings.iter().flat_map(|(pod, listing)| {
@@ -337,7 +336,7 @@ impl WatchedPods {
         self.last = Some(relist);
     }
 
-    /// Gives the events of ids that a relist shows to their pods.
+    /// Assigns the events of ids in a relist to their pods.
     fn claim(&mut self, owners: &HashMap<ContainerId, PodUid>) {
         for (pod, entry) in self.unclaimed.claim(owners) {
             self.follow(&pod, entry.at);
@@ -347,8 +346,8 @@ impl WatchedPods {
         }
     }
 
-    /// Begins the history of a pod that is not followed, with what is known of it. There is no room
-    /// for the pods of a runtime that invents them without end.
+    /// Begins the history of a pod that is not followed, with the known facts about it. The number
+    /// of pods is limited, in case a runtime invents them.
     fn follow(&mut self, pod: &PodUid, at: HostInstant) {
         if self.followed.contains_key(pod) {
             return;
@@ -382,7 +381,7 @@ impl WatchedPods {
         CaseHistory::of_foreign_pod(pod.clone(), u32::try_from(percent).unwrap_or(u32::MAX))
     }
 
-    /// Takes the histories of pods that are quiet, and the first parts of those that never are.
+    /// Removes the histories of idle pods, and the first parts of those that are never idle.
     fn quiet(&mut self, now: HostInstant) -> Vec<CaseHistory> {
         let is_endless = |followed: &Followed| {
             now.since(followed.since) > limits::WATCH_CUT
@@ -418,8 +417,8 @@ impl WatchedPods {
         histories
     }
 
-    /// Takes the largest histories while all of them exceed [`limits::WATCHED_BYTES`]. The rest of
-    /// each begins with the stream alone.
+    /// Removes the largest histories while all of them exceed [`limits::WATCHED_BYTES`]. The rest
+    /// of each begins with the stream alone.
     fn make_room(&mut self, now: HostInstant) -> Vec<CaseHistory> {
         let bytes = |followed: &Followed| followed.history.approximate_bytes();
         let mut all: usize = self.followed.values().map(bytes).sum();
@@ -442,9 +441,9 @@ impl WatchedPods {
         histories
     }
 
-    /// The entries with which the rest of the history of a pod begins that is never quiet: those
-    /// since the last relist that inspected the pod and is so old that its changes have events.
-    /// Without such a relist it begins with the stream alone.
+    /// The first entries of the rest of a history that is never idle: those since the last relist
+    /// that inspected the pod and is so old that its changes have events. Without such a relist it
+    /// begins with the stream alone.
     fn rest(&self, history: &CaseHistory, now: HostInstant) -> Vec<Arc<Entry>> {
         let entries = history.entries();
         let mut relist = None;

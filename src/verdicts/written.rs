@@ -1,4 +1,4 @@
-//! An expectation file made of what failed in a run or in several, for a person to finish.
+//! An expectation file written from the failures of one run or several, for a person to finish.
 
 mod faults;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use super::known::{Known, KnownFailure, KnownFault, Rate, Signatures, Texts, sta
 use crate::outcome::{Outcome, RunReport, Seen, Signature, Verdict};
 use faults::new_faults;
 
-/// What stands at the head of the file.
+/// The head of the file.
 const HEAD: &str = "\
 # Known failures, as runs have found them. Before this is used: of each entry that says TODO, say
 # under `reason` why it fails, and under `link` where more is said of it, an issue or the runtime's
@@ -24,30 +24,31 @@ const HEAD: &str = "\
 # `runs` is of how many runs this is made: another one adds to their rates. Remove it in the end.
 ";
 
-/// Something that is still to be filled in.
+/// A placeholder.
 const TODO: &str = "TODO";
 
-/// The most findings that an entry lists. What fails in more ways is any failure of its case.
+/// The maximum number of findings in an entry. With more, the entry matches any failure of its
+/// case.
 const MOST_FINDINGS: usize = 20;
 
-/// The longest text of one, in bytes; of a longer one the beginning stands.
+/// The maximum length of a text, in bytes; a longer one is truncated.
 const LONGEST_TEXT: usize = 500;
 
-/// The most entries that are made of one invariant; of more, one is made.
+/// The maximum number of entries of one invariant; more are combined into one.
 const MOST_ENTRIES: usize = 8;
 
-/// What the runs say of one case or invariant.
+/// The results of the runs for one case or invariant.
 #[derive(Default)]
 struct Judged<'a> {
-    /// How many executions were decided.
+    /// The number of decided executions.
     ran: u32,
-    /// Those that failed, known or not.
+    /// The failed ones, known or not.
     failed: Vec<&'a Outcome>,
-    /// It passed, though it is listed.
+    /// It passed, although it is listed.
     is_mended: bool,
 }
 
-/// The kinds of failures that no entry is of, each with the cases that break an invariant so.
+/// The kinds of failures without an entry, each with the cases that break an invariant in this way.
 type New = BTreeMap<Signature, BTreeSet<Arc<str>>>;
 
 #[derive(Serialize)]
@@ -60,22 +61,22 @@ struct File<'a> {
     faults: &'a [KnownFault],
 }
 
-/// What is made into a file.
+/// The input for a file.
 struct Writing<'a> {
     reports: &'a [RunReport],
     known: &'a Known,
     judged: BTreeMap<&'a str, Judged<'a>>,
-    /// Of how many runs the file was made before; none if a person has finished it.
+    /// The number of runs in the earlier draft; `None` if it is finished.
     runs: Option<u32>,
 }
 
 /// The text of an expectation file with which no run would have had a failure: those entries of
-/// `known` that no run has shown to be mended, and then one for each case that failed, in the order
+/// `known` that no run has shown to be fixed, and then one for each case that failed, in the order
 /// of the plan, for each kind of failure of an invariant, and for each error.
 ///
-/// Of an entry whose case failed otherwise than it says, its `finding` is added to; of one that has
-/// expired and still fails, the day is taken away. What failed in some executions alone gets its
-/// rate, also where `known` was made of other runs and nobody has finished it.
+/// If the case of an entry failed in another way, its `finding` is extended; an expired entry that
+/// still fails loses its day. A failure in only some executions gets its rate, also if `known` is
+/// an unfinished draft of other runs.
 pub fn expectations(reports: &[RunReport], known: &Known) -> String {
     let is_begun = known.known.is_empty() && known.faults.is_empty();
     let writing = Writing {
@@ -127,7 +128,7 @@ fn judged(reports: &[RunReport]) -> BTreeMap<&str, Judged<'_>> {
 }
 
 impl Writing<'_> {
-    /// An entry after the runs, if it still holds.
+    /// An entry after the runs, if it still applies.
     fn kept(&self, entry: &KnownFailure) -> Option<KnownFailure> {
         let judged = self
             .judged
@@ -174,7 +175,7 @@ impl Writing<'_> {
         reports.any(|report| entry.is_over(report.began))
     }
 
-    /// Entries for what has failed and is in no entry.
+    /// Entries for failures without an entry.
     fn new_entries(&self, outcome: &Outcome) -> Vec<KnownFailure> {
         let Some(judged) = self.judged.get(&*outcome.id) else {
             return Vec::new();
@@ -223,7 +224,7 @@ impl Writing<'_> {
         })
     }
 
-    /// The kinds of failures of a case or an invariant that no entry is of.
+    /// The kinds of failures of a case or an invariant without an entry.
     fn unlisted(&self, id: &str, judged: &Judged<'_>) -> New {
         let failed = judged.failed.iter();
         let failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
@@ -236,7 +237,7 @@ impl Writing<'_> {
         new
     }
 
-    /// Those that an entry is to be of from now on.
+    /// The failures to add to an entry.
     fn new_in(&self, entry: &KnownFailure, judged: &Judged<'_>) -> New {
         let first = self.entries(&entry.case).next();
         let is_first = first.is_some_and(|first| std::ptr::eq(first, entry));
@@ -251,19 +252,19 @@ impl Writing<'_> {
         }
     }
 
-    /// The entries of a case or an invariant on this runtime, those that have expired as well.
+    /// The entries of a case or an invariant on this runtime, including expired ones.
     fn entries<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a KnownFailure> {
         let entries = self.known.known.iter();
         entries.filter(move |entry| entry.case == id && self.known.concerns(entry))
     }
 }
 
-/// What was seen, as another run can see it again.
+/// A finding in the form that another run can repeat.
 fn kind(seen: &Seen) -> Signature {
     general(&seen.signature)
 }
 
-/// A finding with `…` in its texts for what another run will not repeat.
+/// A finding with `…` for the parts of its texts that change from run to run.
 fn general(signature: &Signature) -> Signature {
     let facts = signature.facts.iter();
     Signature {
@@ -280,7 +281,7 @@ fn shortened(actual: &str) -> String {
     format!("{}…", kind[..end].trim_end_matches('…'))
 }
 
-/// All these findings, in order; none if they are too many to stand in a file.
+/// All these findings, in order; `None` if they are too many for a file.
 fn all_of(findings: BTreeSet<Signature>) -> Option<Signatures> {
     Signatures::new(findings).filter(|findings| findings.iter().count() <= MOST_FINDINGS)
 }

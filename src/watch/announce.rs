@@ -1,4 +1,4 @@
-//! What is said before a watch begins: what is watched, and whom that may disturb.
+//! The output before a watch begins: the watched runtime, and possible side effects on others.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::report::printable;
 use crate::run::Endpoints;
 use crate::terminal;
 
-/// Refuses to take events from a kubelet that uses the runtime: one that is seen, one whose pods
-/// are there, or one that may be there where the host's processes are hidden.
+/// Refuses to take events from a kubelet that uses the runtime: one that is detected, one whose
+/// pods exist, or one that may exist where the host's processes are hidden.
 pub(super) async fn refuse_theft(
     socket: Option<&Path>,
     options: &WatchOptions,
@@ -48,7 +48,7 @@ pub(super) async fn refuse_theft(
     }
 }
 
-/// Whether the processes of containers can be looked at; says it if they cannot.
+/// Whether the processes of containers are visible; prints a note if they are not.
 pub(super) async fn sees_processes(kernel: &Kernel, socket: Option<&Path>) -> bool {
     let sees = kernel.knows_pids_of(socket).await;
     if !sees {
@@ -66,7 +66,7 @@ fn named(runtime: &RuntimeVersion) -> String {
     format!("{name} {version}")
 }
 
-/// Prints what is watched, and warns of side effects.
+/// Prints the watched runtime, and warns of side effects.
 pub(super) fn announce(endpoints: &Endpoints, client: &Client) {
     let runtime = client.version();
     terminal::say(&format!(

@@ -1,4 +1,4 @@
-//! Why a watch fails.
+//! The errors of a watch.
 
 use std::io;
 
@@ -7,19 +7,14 @@ use crate::drive::StreamError;
 use crate::metrics::EndpointError;
 use crate::run::{Exit, RunError};
 
-/// Why `watch` failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The runtime cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// There is no event stream.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] EndpointError),
-    /// A report, the history or the expectation file cannot be used.
     #[error(transparent)]
     Report(#[from] RunError),
     /// A kubelet would miss the events that the watch gets.
@@ -30,14 +25,13 @@ pub enum WatchError {
     )]
     EventTheft {
         runtime: String,
-        /// What shows that there is a kubelet.
+        /// The evidence of a kubelet.
         sign: String,
     },
     #[error("no rule of a watch binds the chosen profiles: choose --profile cache or hint")]
     NothingToJudge,
     #[error("print: {0}")]
     Output(io::Error),
-    /// The async runtime or a signal handler could not be started.
     #[error("start: {0}")]
     System(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! The history file of a watch, which may go on in a new file when it has a certain size.
+//! The history file of a watch, rotated at a given size.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,28 +9,27 @@ use crate::history::codec::FrameWriter;
 use crate::history::{Body, Entry, HostInstant, RunEnd, Seq};
 use crate::limits;
 
-/// Writes entries. After a fault nothing more is written, and [`finish`](Self::finish) returns it.
+/// Writes entries. After an error, writing stops, and [`finish`](Self::finish) returns the error.
 pub(super) struct HistoryFile {
     path: PathBuf,
-    /// The size in bytes at which a new file is begun; none without rotation.
+    /// The size in bytes at which a new file is begun; `None` without rotation.
     rotate: Option<u64>,
     out: FrameWriter<Output>,
-    /// Room in bytes before compression.
+    /// The space left, in bytes before compression.
     room: u64,
     next: u64,
-    /// What every file begins with: the run, its plan, and the stream that is open.
+    /// The head of every file: the run, its plan, and the open stream.
     head: Vec<Arc<Entry>>,
     stream: Vec<Arc<Entry>>,
-    /// When the last entry was recorded.
+    /// The time of the last entry.
     last: HostInstant,
     fault: Option<io::Error>,
 }
 
-/// What the name of the last full file ends with.
+/// The suffix of the last full file.
 const FULL: &str = ".1";
 
 impl HistoryFile {
-    /// Writes to this file, which is at this path.
     pub(super) fn new(path: PathBuf, file: Output, rotate: Option<u64>) -> Self {
         Self {
             path,
@@ -45,7 +44,6 @@ impl HistoryFile {
         }
     }
 
-    /// Writes an entry.
     pub(super) fn push(&mut self, entry: &Arc<Entry>) {
         match &entry.body {
             Body::RunBegan(_) | Body::RunPlanned(_) => self.head.push(entry.clone()),
@@ -59,7 +57,7 @@ impl HistoryFile {
         self.attempt(|file| file.write(entry));
     }
 
-    /// Writes what is pending, and begins a new file if this one is full.
+    /// Writes the pending entries, and begins a new file if this one is full.
     pub(super) fn flush(&mut self) {
         self.attempt(|file| {
             file.out.end_frame()?;
@@ -70,7 +68,7 @@ impl HistoryFile {
         });
     }
 
-    /// Writes the rest; returns why the file is incomplete, if it is.
+    /// Writes the rest; returns the reason if the file is incomplete.
     pub(super) fn finish(mut self) -> Option<String> {
         self.attempt(|file| file.out.end_frame());
         let synced = match self.fault {
@@ -107,15 +105,15 @@ impl HistoryFile {
             None => {
                 let limit = limits::HISTORY_FILE_BYTES >> 20;
                 return Err(io::Error::other(format!(
-                    "it has reached its limit of {limit} MiB before compression; what followed is \
-                     not in it. --rotate 64MiB goes on in a new file"
+                    "it has reached its limit of {limit} MiB before compression; later \
+                     entries are missing. --rotate 64MiB continues in a new file"
                 )));
             }
         }
         Ok(())
     }
 
-    /// Keeps the file under another name, and goes on in a new one, which can be judged by itself.
+    /// Renames the full file, and continues in a new one that can be judged on its own.
     fn begin_anew(&mut self) -> io::Result<()> {
         for body in [Body::CasesEnded, Body::RunEnded(RunEnd::default())] {
             let (seq, at) = (Seq(self.next), self.last);
@@ -146,7 +144,7 @@ mod tests {
         Arc::new(Entry { seq, at, body })
     }
 
-    /// Texts that cannot be compressed, so that a file has its size soon.
+    /// Incompressible texts, so that a file soon reaches its size.
     fn large(seq: u64) -> Arc<Entry> {
         let texts = (0..200).map(|_| uuid::Uuid::new_v4().to_string());
         let end = RunEnd {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// The number of lags kept for the quantiles; older ones are dropped.
 const KEPT: usize = 100_000;
 
-/// Lags in nanoseconds.
+/// In nanoseconds.
 #[derive(Debug, Default)]
 pub(super) struct Lags {
     kept: VecDeque<i64>,
@@ -28,7 +28,6 @@ impl Lags {
         sorted.get(rank.saturating_sub(1)).copied()
     }
 
-    /// The maximum of all lags.
     pub(super) fn max(&self) -> Option<i64> {
         self.max
     }

@@ -24,17 +24,15 @@ pub struct Subject {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Notice {
-    /// An event arrived.
     Event(EventSeen),
     /// A lifecycle event that the Generic PLEG would have sent.
     Relist {
         #[serde(flatten)]
         subject: Subject,
         lifecycle: String,
-        /// Whether it was a relist of this pod alone, after a sync that is inferred or a hint.
+        /// Whether it was a relist of this pod alone, after an inferred sync or a hint.
         on_demand: bool,
     },
-    /// A rule is broken.
     Violation {
         rule: String,
         level: String,
@@ -45,14 +43,16 @@ pub enum Notice {
         known: bool,
     },
     /// Further violations of a rule, too many to be shown.
-    MoreViolations { rule: String, count: u64 },
+    MoreViolations {
+        rule: String,
+        count: u64,
+    },
     /// The state of the connection has changed.
     Stream {
         /// `opened`, `live`, `ended`, `overrun`, `relist-failed` or `relist-works`.
         what: &'static str,
         detail: String,
     },
-    /// The last line.
     Summary(Summary),
 }
 
@@ -95,22 +95,20 @@ pub struct Summary {
     pub lag_median_ns: Option<i64>,
     /// The 95th percentile of the lag.
     pub lag_p95_ns: Option<i64>,
-    /// The maximum lag.
     pub lag_max_ns: Option<i64>,
-    /// Events that did not come although a relist shows that they are due.
+    /// Events that did not arrive although a relist shows the change.
     pub missed: u64,
-    /// Differences between what relists and what events make a kubelet believe.
+    /// Differences between a kubelet's view by relists and its view by events.
     pub disagreements: u64,
     pub other_violations: u64,
     /// How often the stream ended.
     pub outages: u64,
-    /// For how long there was none.
+    /// The time without a stream.
     pub without_stream_ns: u64,
     /// Events that would have made a kubelet panic.
     pub panics: u64,
     /// Streams after the first one.
     pub reconnects: u64,
-    /// Relists that succeeded.
     pub relists: u64,
     /// Relists of one pod, each after a sync that is inferred or after a hint.
     pub pod_relists: u64,

@@ -1,10 +1,9 @@
-//! Evaluates events and relists for those who look on. Pure: each step returns the notices to
-//! print.
+//! Evaluates events and relists. Pure: each step returns the notices to print.
 //!
 //! It runs the Evented PLEG of kubelet 1.26 to 1.36, whose cache is filled by events. As in a
-//! kubelet, the cache starts from a relist, and is relisted every five minutes and after each
-//! stream that ended. Where only a kubelet 1.37 or later is judged for, it runs that one's Evented
-//! PLEG, which has no cache.
+//! kubelet, the cache starts from a relist, and is relisted every five minutes and after the end of
+//! each stream. With only profiles of kubelet 1.37 or later, it runs that version's Evented PLEG,
+//! which has no cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,22 +25,21 @@ use crate::pleg::{
 };
 use crate::verdicts::WatchNews;
 
-/// The state of the observation.
 pub(super) struct Observer {
     began: HostInstant,
     profile: Profile,
-    /// When the stream was requested; none while there is no stream.
+    /// The time of the stream's request; `None` without a stream.
     opened: Option<HostInstant>,
-    /// The names of what the last relist or a later event has shown, by id.
+    /// The names in the last relist or in later events, by id.
     names: BTreeMap<String, Subject>,
-    /// Those that only the relist before has shown.
+    /// Names that only the previous relist contains.
     earlier: BTreeMap<String, Subject>,
     kubelet: Kubelet,
     generic: Generic,
-    /// When the evented cache was last relisted; none if a relist is due.
+    /// The time of the evented cache's last relist; `None` if one is due.
     relisted: Option<HostInstant>,
     believed: BTreeMap<SharedUid, Inspection>,
-    /// The last event of each pod, by its UID, and since when the two kubelets differ about a pod.
+    /// The last event of each pod, by its UID, and since when the two kubelets differ about it.
     last_events: BTreeMap<String, LastEvent>,
     differ: BTreeMap<String, HostInstant>,
     lags: Lags,
@@ -49,7 +47,8 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// One for a kubelet that lives by events, or by hints.
+    /// An observer for a kubelet that takes its state from events, or one that takes events as
+    /// hints.
     pub(super) fn new(began: HostInstant, profile: Profile) -> Self {
         Self {
             began,
@@ -68,13 +67,13 @@ impl Observer {
         }
     }
 
-    /// A stream was requested.
+    /// Records the request of a stream.
     pub(super) fn opened(&mut self, at: HostInstant, again: bool) {
         self.opened = Some(at);
         self.summary.reconnects += u64::from(again);
     }
 
-    /// The stream has ended, or some of its events were lost.
+    /// Records the end of the stream, or the loss of some of its events.
     pub(super) fn stream_lost(&mut self) {
         self.opened = None;
         self.relisted = None;
@@ -116,8 +115,8 @@ impl Observer {
         Notice::Event(seen)
     }
 
-    /// The pod that a kubelet relists on demand after an event: one that it has just synced, as the
-    /// event lets infer, or one that the event is a hint to.
+    /// The pod that a kubelet relists on demand after an event: because it has just synced the pod,
+    /// as inferred from the event, or because the event is a hint.
     pub(super) fn relisted_after<'a>(&self, event: &'a Event) -> Option<&'a str> {
         let hinted = || match relist_hint(event) {
             Hint::Relist(_) if self.profile == Profile::Hint => event.pod_uid(),
@@ -149,7 +148,7 @@ impl Observer {
         notices
     }
 
-    /// The notice of a violation that the rules have found.
+    /// The notice of a violation.
     pub(super) fn found(&mut self, news: &WatchNews) -> Notice {
         let violation = &news.violation;
         match &*violation.rule {
@@ -168,7 +167,7 @@ impl Observer {
         }
     }
 
-    /// The pods, by their UIDs, and what both kubelets believe of them.
+    /// The pods, by their UIDs, as both kubelets see them.
     pub(super) fn pods(&mut self, now: HostInstant) -> BTreeMap<String, PodRow> {
         let mut pods = BTreeMap::<String, PodRow>::new();
         for (uid, inspection) in &self.believed {
@@ -200,7 +199,6 @@ impl Observer {
         pods
     }
 
-    /// The summary until now.
     pub(super) fn summary(&self, now: HostInstant, totals: &WatchTotals) -> Summary {
         Summary {
             watched_ns: nanos(now.since(self.began)),
@@ -282,7 +280,7 @@ impl Observer {
         seen.lifecycle = sent.map(|event| event.kind.to_string()).collect();
     }
 
-    /// The notices for what the relist loop's Generic PLEG has sent.
+    /// The notices for the lifecycle events of the relist loop's Generic PLEG.
     fn sent(&self, lifecycle: &[LifecycleEvent], on_demand: bool) -> Vec<Notice> {
         let notice = |event: &LifecycleEvent| {
             let id = event.container.as_ref().map_or("", |id| id.as_str());
@@ -329,9 +327,9 @@ impl Observer {
     }
 }
 
-/// The pod that a kubelet has just synced without an error, as an event lets infer: one of its
-/// containers was started, and no other one has failed, whose back-off would be an error. Only a
-/// kubelet's pods have the label.
+/// The pod that a kubelet has just synced without an error, as inferred from an event: one of its
+/// containers was started, and no other has failed, since back-off is an error. Only a kubelet's
+/// pods have the label.
 pub(super) fn synced_pod(event: &Event) -> Option<&str> {
     let sandbox = event.sandbox.as_ref()?;
     let is_start = event.kind == EventKind::Started;
@@ -365,7 +363,7 @@ fn set_state(seen: &mut EventSeen, event: &Event) {
     }
 }
 
-/// What a relist shows, with the names of the pods.
+/// The subjects in a relist, with the names of the pods.
 fn listed(relist: &Relist) -> Vec<Subject> {
     let own: BTreeMap<&SandboxId, &SandboxListing> = relist
         .sandboxes

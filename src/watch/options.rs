@@ -20,7 +20,7 @@ pub struct WatchOptions {
     /// Watch for this long, then print the verdict, as a run does [default: until a signal]
     #[arg(long = "for", value_name = "DURATION", value_parser = limits::long_duration)]
     pub duration: Option<Duration>,
-    /// What to print meanwhile; json is one object per line [default: text, or none with --for]
+    /// The output during the watch; json is one object per line [default: text, or none with --for]
     #[arg(long, short, value_enum)]
     pub output: Option<Output>,
     /// How late an event may arrive before it counts as missed, and how long a pod has to be idle
@@ -38,13 +38,13 @@ pub struct WatchOptions {
         help_heading = "Verdict"
     )]
     pub profiles: Vec<ProfileChoice>,
-    /// What makes the exit code 1; may be repeated or separated by commas [default: must]
+    /// The conditions for exit code 1; may be repeated or separated by commas [default: must]
     #[arg(long, value_enum, value_delimiter = ',', help_heading = "Verdict")]
     pub fail_on: Vec<FailOn>,
     /// How verdicts are reported.
     #[command(flatten)]
     pub report: ReportOptions,
-    /// Record what is watched for `check` and `show`
+    /// Record the watch for `check` and `show`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub history: Option<PathBuf>,
     /// Begin a new history file at this size, such as 64MiB; the last full one is kept as FILE.1
@@ -59,33 +59,33 @@ pub struct WatchOptions {
     /// Replace names, labels, annotations and images by hashes, in all that is printed or written
     #[arg(long, help_heading = "Output")]
     pub redact: bool,
-    /// Permit what may disturb the node
+    /// Permit actions that can disturb the node
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<WatchAllowance>,
 }
 
-/// Something that a node may not bear.
+/// An action that can disturb the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WatchAllowance {
     /// Taking events from a kubelet: containerd 1.7 sends each event to one subscriber
     EventTheft,
 }
 
-/// What makes a watch fail.
+/// A condition that makes a watch fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// A broken MUST of a selected profile
     Must,
     /// A broken MUST or SHOULD of a selected profile
     Should,
-    /// An event that did not come, whatever the profile
+    /// An event that did not arrive, in any profile
     Missed,
-    /// A pod about which relists and events disagree, whatever the profile
+    /// A pod about which relists and events disagree, in any profile
     Disagreement,
 }
 
 impl WatchOptions {
-    /// Whether the user asks for a verdict, and not only to look on.
+    /// Whether the user requests a verdict.
     pub(super) fn wants_a_verdict(&self) -> bool {
         let ReportOptions {
             junit,
@@ -99,8 +99,8 @@ impl WatchOptions {
         self.duration.is_some() || !self.fail_on.is_empty() || writes
     }
 
-    /// The kubelet that is shown: the one that lives by events, unless only the other is judged
-    /// for.
+    /// The displayed kubelet: the one that takes its state from events, unless only the other one's
+    /// profile is selected.
     pub(super) fn followed(&self) -> Profile {
         let judged = self.selection().judged();
         if judged.contains(&Profile::Hint) && !judged.contains(&Profile::Cache) {
@@ -117,7 +117,7 @@ impl WatchOptions {
         }
     }
 
-    /// How notices are printed; none for those alone that matter.
+    /// The format of notices; `None` to print only the important ones.
     pub(super) fn output(&self) -> Option<Output> {
         let usual = self.duration.is_none().then_some(Output::Text);
         self.output.or(usual)

@@ -26,7 +26,6 @@ pub enum Output {
     Json,
 }
 
-/// A notice with its time of printing.
 #[derive(Serialize)]
 struct Timed<'a> {
     time: String,
@@ -34,7 +33,7 @@ struct Timed<'a> {
     notice: &'a Notice,
 }
 
-/// Prints a notice. Without an output only what concerns the stream or breaks a rule is printed, to
+/// Prints a notice. Without an output, prints only those about the stream or a violation, to
 /// standard error.
 pub(super) fn show(output: Option<Output>, at: HostInstant, notice: &Notice) -> io::Result<()> {
     let is_violation = matches!(

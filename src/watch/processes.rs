@@ -1,10 +1,10 @@
-//! Looks now and then whether the processes of running containers are there: one that is gone while
-//! the runtime reports its container as running is an exit that the runtime has not noticed.
+//! Checks periodically whether the processes of running containers exist: if one is gone while the
+//! runtime reports its container as running, the runtime has missed an exit.
 //!
-//! The pid comes from verbose `ContainerStatus`, whose answer is not recorded: it may have secrets
-//! of the container's environment. `/proc` is read, and no process is signalled. A process is known
-//! by its pid and the time of its start, and to be that of a container by its cgroup: one that was
-//! gone at the first look proves nothing.
+//! The pid comes from verbose `ContainerStatus`, whose reply is not recorded: it may contain
+//! secrets of the container's environment. `/proc` is read, and no process is signalled. A process
+//! is identified by its pid and start time, and assigned to a container by its cgroup: a process
+//! that was gone at the first check proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,8 @@ use crate::host::{Kernel, SeenProcess};
 use crate::limits;
 use crate::recorder::Recorder;
 
-/// The processes of the containers that run.
 pub(super) struct Processes {
-    /// A connection to the runtime itself, also behind a relay.
+    /// A connection to the runtime itself, bypassing any relay.
     client: Client,
     kernel: Kernel,
     recorder: Recorder,
@@ -28,7 +27,7 @@ pub(super) struct Processes {
 #[derive(Clone, Copy, Debug)]
 enum Process {
     Seen(SeenProcess),
-    /// Its end is recorded, or it is not proven which it is.
+    /// Its end is recorded, or its identity is unproven.
     Over,
 }
 
@@ -42,7 +41,7 @@ impl Processes {
         }
     }
 
-    /// Looks at the containers that the last relist shows as running, for ever.
+    /// Checks the containers that the last relist shows as running; never returns.
     pub(super) async fn run(mut self, running: Receiver<BTreeSet<ContainerId>>) {
         let mut pace = tokio::time::interval(limits::WATCHED_PROCESS_LOOK);
         loop {
@@ -72,7 +71,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Asks for the process of a container; `gone` is one that is not there any more.
+    /// Asks for the process of a container; `gone` is the pid of a process that has ended.
     async fn ask(&mut self, id: &ContainerId, gone: Option<u32>) -> Result<(), CallFault> {
         let reported = match self.client.pid_if_running(id).await {
             Err(fault) if fault.code == StatusCode::NOT_FOUND => return Ok(()),

@@ -1,4 +1,4 @@
-//! The history of a watch: what is kept of what was recorded, its verdicts, and its file.
+//! The history of a watch: the retained entries, their verdicts, and the file.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::verdicts::{Scope, Verdicts};
 
 /// Numbers and judges the entries of a watch, and writes them to a file.
 ///
-/// A relist that shows the same as the one before, while no pod is followed, takes the place of
-/// that one, so that an idle node costs neither memory nor space.
+/// A relist that equals the previous one, while no pod is followed, replaces it, so that an idle
+/// node uses neither memory nor disk.
 pub(super) struct Record {
     next: u64,
     verdicts: Verdicts,
     file: Option<HistoryFile>,
     /// The entries of the relist under way.
     relist: Vec<Entry>,
-    /// A relist that shows nothing new.
+    /// A relist without changes, withheld.
     held: Vec<Entry>,
     /// The answers of the last relist.
     last: Option<[Reply; 2]>,
@@ -53,7 +53,7 @@ impl Record {
         }
     }
 
-    /// Takes in the last entries; returns the file's fault, if there is one.
+    /// Adds the last entries; returns the file's error, if any.
     pub(super) fn finish(&mut self, last: Vec<Entry>) -> Option<String> {
         self.keep_held();
         self.keep_relist();
@@ -63,14 +63,14 @@ impl Record {
         self.file.take().and_then(HistoryFile::finish)
     }
 
-    /// Writes what is pending to the file.
+    /// Writes the pending entries to the file.
     pub(super) fn flush(&mut self) {
         if let Some(file) = &mut self.file {
             file.flush();
         }
     }
 
-    /// Whether an entry continues the relist under way.
+    /// Whether an entry belongs to the relist under way.
     fn is_of_relist(&self, body: &Body) -> bool {
         let mut began = self.relist.iter();
         match body {
@@ -84,7 +84,7 @@ impl Record {
         }
     }
 
-    /// Holds a whole relist back, if it shows nothing new.
+    /// Withholds a whole relist that shows no change.
     fn relisted(&mut self) {
         let answers = self.relist.iter().filter_map(|entry| match &entry.body {
             Body::CallEnded { result, .. } => result.as_ref().ok(),

@@ -1,6 +1,6 @@
-//! Replaces what names a user's workloads by hashes: names of pods, containers and namespaces,
-//! labels, annotations, images, and messages. Equal texts have equal hashes, so that what is left
-//! can be judged in the same way. Ids, UIDs, times, states, exit codes and addresses stay.
+//! Replaces the names of a user's workloads by hashes: names of pods, containers and namespaces,
+//! labels, annotations, images, and messages. Equal texts have equal hashes, so the verdicts stay
+//! the same. Ids, UIDs, times, states, exit codes and addresses are kept.
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ use crate::history::{
 };
 use crate::pleg::POD_UID_LABEL;
 
-/// Redacts an entry. The CRI's own message is dropped: what was decoded of it is recorded instead.
+/// Redacts an entry. Drops the original CRI message, and records its decoded fields instead.
 pub(super) fn entry(entry: &mut Entry) {
     match &mut entry.body {
         Body::Event { event, message, .. } => {
@@ -103,7 +103,8 @@ fn metadata(names: &mut SandboxMetadata) {
     shared(&mut names.namespace);
 }
 
-/// Hashes the values of the kubelet's own labels, and keys and values of others. A pod's UID stays.
+/// Hashes the values of the kubelet's own labels, and keys and values of all others. A pod's UID
+/// is kept.
 fn labels(labels: &mut Labels) {
     const KUBELETS: &str = "io.kubernetes.";
     let redacted = labels.iter().map(|(key, value)| {

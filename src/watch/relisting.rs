@@ -1,4 +1,4 @@
-//! How long the relist under way takes.
+//! The duration of the relist under way.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub(super) enum Relisting {
     Fails,
 }
 
-/// The relist under way, by its calls, of which there is one at a time.
+/// The relist under way, from its calls, which are sequential.
 #[derive(Debug, Default)]
 pub(super) struct RelistUnderWay {
     began: Option<HostInstant>,
     ended: HostInstant,
     call: Option<(CallId, &'static str, HostInstant)>,
-    /// Whether it was said that relists are late, and none has been in time since.
+    /// Whether relists were reported as late, and none has been in time since.
     is_late: bool,
 }
 
@@ -48,7 +48,7 @@ impl RelistUnderWay {
         }
     }
 
-    /// How long until the relist is late; none if there is none, or if that was said.
+    /// The time until the relist is late; `None` without a relist, or if it was already reported.
     pub(super) fn late_in(&self, now: HostInstant) -> Option<Duration> {
         let began = self
             .began
@@ -56,7 +56,7 @@ impl RelistUnderWay {
         Some(limits::LATE_RELIST.saturating_sub(now.since(began)))
     }
 
-    /// Says that the relist is late, and in which call.
+    /// Reports that the relist is late, and in which call.
     pub(super) fn late(&mut self, now: HostInstant) -> Option<Notice> {
         let (began, (_, method, asked)) = self.began.zip(self.call)?;
         self.is_late = true;

@@ -43,14 +43,14 @@ use crate::run::{Connected, Exit, RunError, Target};
 use crate::verdicts::WatchNews;
 use crate::{host, limits, terminal};
 
-/// How many relists may be queued.
+/// The maximum number of queued relists.
 const WAITING: usize = 2;
 
-/// Violations of one rule that are shown each as it is found.
+/// The number of violations of one rule that are shown individually.
 const SHOWN: u64 = 20;
 
-/// Watches for the wanted time, or until a signal arrives or the output is closed. Returns the exit
-/// code of the verdict, if the user wants one.
+/// Watches for the given time, or until a signal arrives or the output is closed. Returns the exit
+/// code of the verdict, if the user requests one.
 pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError> {
     let runtime = Runtime::new()?;
     let profiles = options.selection().judged();
@@ -78,14 +78,13 @@ type Relisted = Result<Relist, RelistFault>;
 
 /// The next input of the loop.
 enum Input {
-    /// A signal has arrived.
     Stop,
-    /// The wanted time is over.
+    /// The given time is over.
     Over,
     Recorded,
     Relisted(Relisted),
     Reopen,
-    /// The stream has been open for so long that it is taken for live.
+    /// The stream has been open long enough to count as live.
     Prove,
     /// The relist under way takes long.
     Late,
@@ -102,7 +101,7 @@ pub(super) struct Watch<'a> {
     ending: Ending,
     pleg: Option<LivePleg>,
     relist_requests: RelistRequests,
-    /// The containers that the last relist of all pods shows as running.
+    /// The containers that the last full relist shows as running.
     running: Latest<BTreeSet<ContainerId>>,
     relists: (Sender<Relisted>, Receiver<Relisted>),
     stop: CancellationToken,
@@ -113,9 +112,8 @@ pub(super) struct Watch<'a> {
     relist_now: Arc<Notify>,
     under_way: RelistUnderWay,
     overruns: Throttle,
-    /// When the table of pods was last drawn.
     drawn: HostInstant,
-    /// The violations of each rule that were found.
+    /// The number of violations of each rule.
     found: BTreeMap<String, (u64, Throttle)>,
     deadline: Option<tokio::time::Instant>,
     _endpoint: Option<Endpoint>,
@@ -217,9 +215,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Draws the table of pods on a terminal, below what is printed. Relists keep it up to date.
+    /// Draws the table of pods on a terminal, below the notices. Relists keep it up to date.
     fn draw(&mut self) {
-        /// The interval at which it is drawn.
+        /// The interval of drawing.
         const TICK: Duration = Duration::from_millis(250);
         if self.options.output == Some(Output::Json) || host::elapsed(self.drawn) < TICK {
             return;
@@ -236,7 +234,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Prints the summary and, if it is wanted, the verdict.
+    /// Prints the summary and, if requested, the verdict.
     fn end(mut self, interrupted: bool) -> Result<Exit, WatchError> {
         terminal::show_status(&[]);
         if let Ok(entries) = self.reader.drain() {
@@ -286,8 +284,8 @@ impl<'a> Watch<'a> {
         self.show(&notice)
     }
 
-    /// Notes that the stream is live. The first relist follows it, so that it shows what events
-    /// will change.
+    /// Marks the stream as live. The first relist follows, so that it shows the state before the
+    /// events.
     fn prove(&mut self) {
         let Some(subscription) = self.stream.prove() else {
             return;
@@ -297,7 +295,7 @@ impl<'a> Watch<'a> {
         self.relist();
     }
 
-    /// Begins to relist, if that has not begun.
+    /// Starts relisting, unless it has started.
     fn relist(&mut self) {
         if let Some(pleg) = self.pleg.take() {
             let (to, wake) = (self.relists.0.clone(), self.relist_now.clone());
@@ -311,7 +309,7 @@ impl<'a> Watch<'a> {
     ) -> Result<io::Result<()>, StreamError> {
         let Ok(entries) = entries else {
             let now = host::now();
-            // What was lost may be events: the stream begins anew, so that none counts as missed.
+            // Events may be lost: the stream is reopened, so that none counts as missed.
             self.reader = self.recorder.reader();
             self.observer.stream_lost();
             self.stream.begin_anew();
@@ -410,7 +408,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Shows the violations that were found, of each rule the first ones and then how many.
+    /// Shows new violations: of each rule the first ones, then their number.
     fn found(&mut self, news: &[WatchNews]) -> io::Result<()> {
         let now = host::now();
         for news in news {
@@ -454,12 +452,12 @@ fn running(relist: &Relist) -> BTreeSet<ContainerId> {
     running.map(|listed| listed.id.clone()).collect()
 }
 
-/// Waits for so long; for ever if that is none.
+/// Waits for a duration; forever if it is `None`.
 async fn after(pause: Option<Duration>) {
     until(pause.map(|pause| tokio::time::Instant::now() + pause)).await;
 }
 
-/// Waits until then; for ever if that is none.
+/// Waits until an instant; forever if it is `None`.
 async fn until(then: Option<tokio::time::Instant>) {
     match then {
         Some(then) => tokio::time::sleep_until(then).await,

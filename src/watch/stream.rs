@@ -24,8 +24,8 @@ pub(super) struct Stream {
     proven: bool,
 }
 
-/// How long after its request a stream is taken for live, if it has not ended: a relist that begins
-/// earlier may show changes from before the subscription was effective.
+/// The time after its request at which an open stream counts as live: an earlier relist may show
+/// changes from before the subscription was effective.
 const LIVE_AFTER: Duration = Duration::from_millis(500);
 
 impl Stream {
@@ -43,18 +43,18 @@ impl Stream {
         }
     }
 
-    /// Whether this is the subscription that is open now.
+    /// Whether this is the open subscription.
     pub(super) fn is(&self, id: SubscriptionId) -> bool {
         self.open.as_ref().is_some_and(|open| open.id() == id)
     }
 
-    /// How long to wait before [`Stream::open`]; none while it is open.
+    /// The time until [`Stream::open`]; `None` while it is open.
     pub(super) fn pause(&self, now: HostInstant) -> Option<Duration> {
         let due = self.due?;
         Some(due.since(now))
     }
 
-    /// Opens the stream; returns when it was requested, if that succeeded, and the notice.
+    /// Opens the stream; returns the time of the request, if it succeeded, and the notice.
     pub(super) async fn open(&mut self) -> (Option<HostInstant>, Notice) {
         self.due = None;
         let requested = host::now();
@@ -72,13 +72,13 @@ impl Stream {
         }
     }
 
-    /// How long until the open stream is taken for live; none if it is, or if there is none.
+    /// The time until the open stream counts as live; `None` if it does, or without a stream.
     pub(super) fn unproven(&self, now: HostInstant) -> Option<Duration> {
         let is_waiting = self.open.is_some() && !self.proven;
         is_waiting.then(|| LIVE_AFTER.saturating_sub(now.since(self.opened)))
     }
 
-    /// Takes the stream for live; returns which it is, if that is news.
+    /// Marks the stream as live; returns its id if it was not.
     pub(super) fn prove(&mut self) -> Option<SubscriptionId> {
         let open = self.open.as_ref()?;
         (!std::mem::replace(&mut self.proven, true)).then(|| open.id())
@@ -90,7 +90,7 @@ impl Stream {
         self.due = Some(HostInstant::default());
     }
 
-    /// The runtime answers again: reopens the stream without further delay.
+    /// Reopens the stream without further delay, after the runtime has answered again.
     pub(super) fn reopen_now(&mut self) {
         self.reconnect.start_over();
         if self.due.is_some() {
@@ -98,7 +98,7 @@ impl Stream {
         }
     }
 
-    /// Notes an event; returns a notice if it is the first one.
+    /// Records an event; returns a notice if it is the first one.
     pub(super) fn received(&mut self, at: HostInstant) -> Option<Notice> {
         if std::mem::replace(&mut self.live, true) {
             return None;
@@ -149,12 +149,11 @@ impl Stream {
 pub(super) const KUBELETS_GAVE_UP: &str = "if the runtime has restarted, a kubelet up to 1.37 has \
      used up its retries and follows no events until it is restarted, too";
 
-/// A notice about the connection.
 pub(super) fn notice(what: &'static str, detail: String) -> Notice {
     Notice::Stream { what, detail }
 }
 
-/// A notice about events that were lost here, so many times.
+/// A notice about events that were lost in the suite.
 pub(super) fn overrun(times: u64) -> Notice {
     let count = match times {
         1 => String::new(),

@@ -1,8 +1,8 @@
-//! The table of pods that a terminal shows: what a kubelet that relists and one that follows events
-//! believe of each. Of one that takes events for hints, it shows the former alone.
+//! The table of pods on a terminal: the state of each for a kubelet that relists and for one that
+//! takes its state from events. For a kubelet that takes events as hints, only the former.
 //!
-//! The first ones are those about which the two differ, for the longest time first: an event may
-//! only be on its way, and relists are a second apart. Then come those that changed last.
+//! Pods for which the two differ come first, the longest difference on top: an event may still be
+//! in transit, and relists are a second apart. The others are sorted by their last change.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use crate::outcome::Profile;
 use crate::pleg::{PodStatus, State};
 use crate::report::cut;
 
-/// Characters kept of a text.
+/// The maximum length of a text, in characters.
 const TEXT: usize = 60;
 
-/// The columns, each with the width of the terminal from which on it is shown.
+/// The columns, each with the minimum terminal width that shows it.
 const COLUMNS: [(&str, usize); 6] = [
     ("POD", 0),
     ("CONTAINERS", 100),
@@ -33,16 +33,15 @@ pub(super) struct PodRow {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) containers: usize,
-    /// What a kubelet believes that relists; empty if it knows no such pod.
+    /// The state for a kubelet that relists; empty if the pod is unknown.
     pub(super) by_relists: String,
-    /// What a kubelet believes that follows events.
+    /// The state for a kubelet that follows events.
     pub(super) by_events: String,
     pub(super) last_event: Option<LastEvent>,
     /// Since when the two differ.
     pub(super) differs_since: Option<HostInstant>,
 }
 
-/// The last event of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LastEvent {
     pub(super) at: HostInstant,
@@ -50,7 +49,7 @@ pub(super) struct LastEvent {
     pub(super) text: String,
 }
 
-/// What a kubelet believes of a pod, in a few words: `app running, init exited 0`.
+/// A pod's state for a kubelet, in a few words: `app running, init exited 0`.
 pub(super) fn belief(status: &PodStatus) -> String {
     let mut containers: Vec<_> = status.containers.iter().collect();
     containers.sort_by_key(|container| (&container.name, container.id.as_str()));
@@ -137,7 +136,7 @@ pub(super) fn lines(
 }
 
 impl PodRow {
-    /// Takes in what one of the kubelets knows of the pod.
+    /// Adds a kubelet's status of the pod.
     pub(super) fn add(&mut self, status: &PodStatus) {
         self.namespace = status.namespace.to_string();
         self.name = status.name.to_string();

@@ -1,4 +1,4 @@
-//! What is reported of events and relists, as text and as JSON.
+//! The notices for events and relists, as text and as JSON.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 

@@ -1,5 +1,4 @@
-//! Notices as text. Colours are always included; the output stream strips them if they are not
-//! wanted.
+//! Notices as text. Colours are always included; the output stream removes them if unwanted.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -15,10 +14,8 @@ use crate::report::{cut, printable, rfc3339, short_id, signed_span, span};
 /// The maximum length of a text from a runtime, in characters.
 const TEXT: usize = 80;
 
-/// Background information.
 const DIM: Style = Style::new().dimmed();
 const ALARM: Style = AnsiColor::Red.on_default().bold();
-/// A possible or former problem.
 const NOTE: Style = AnsiColor::Yellow.on_default();
 
 /// The notice as one or more lines, without the last line break.

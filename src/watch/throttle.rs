@@ -1,4 +1,4 @@
-//! Counts repeated occurrences, and reports them at most once a second.
+//! Limits the reports of repeated occurrences to one per second.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use crate::history::HostInstant;
 /// The minimum interval between two reports.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Throttles the reports of one kind of occurrence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Throttle {
     unreported: u64,

@@ -1,4 +1,4 @@
-//! The beginning and the end of what a watch records, and its verdict.
+//! The first and last entries of a watch, and its verdict.
 
 use super::history_file::HistoryFile;
 use super::options::WatchOptions;
@@ -12,21 +12,19 @@ use crate::report::span;
 use crate::run::{Endpoints, Exit, Reporting, RunError};
 use crate::verdicts::{Scope, Verdicts};
 
-/// What a watch begins with.
+/// The start of a watch.
 pub(super) struct Beginning {
-    /// The record, with its first entries.
     pub(super) record: Record,
     pub(super) ending: Ending,
 }
 
-/// What a watch needs at its end.
+/// The state that a watch needs at its end.
 pub(super) struct Ending {
     reporting: Reporting,
     began: HostInstant,
 }
 
 impl Beginning {
-    /// Opens the output files.
     pub(super) async fn new(
         endpoints: &Endpoints,
         client: &Client,
@@ -67,7 +65,7 @@ impl Beginning {
 }
 
 impl Ending {
-    /// Records the end, and judges what is left.
+    /// Records the end, and judges the remaining entries.
     pub(super) fn close(
         &self,
         record: &mut Record,
@@ -108,7 +106,7 @@ impl Ending {
     }
 }
 
-/// The verdict in at most 80 characters, as Node Problem Detector reads of a plugin's output.
+/// The verdict in at most 80 characters, the limit of Node Problem Detector for a plugin's output.
 fn headline(exit: Exit, report: &RunReport) -> String {
     let totals = report.watch.clone().unwrap_or_default();
     let nothing = totals.nothing().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Builds an OCI image in memory with one static program as its only file: the workload, or the
 //! suite itself.
 //!
-//! The module knows the formats of images and archives, and no runtimes. Builds are reproducible:
+//! The module handles the formats of images and archives, and no runtimes. Builds are reproducible:
 //! the same labels and architecture give the same image, and different labels different ids.
 
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ impl Blob {
 
 /// The path of the suite in its own image.
 const SUITE_PATH: &str = "/cri-event-conformance";
-/// Where the suite finds the programs of a node whose root directory it has changed to.
+/// The path of programs on a node whose root directory the suite has changed to.
 const SUITE_ENVIRONMENT: [&str; 1] = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
 
 /// An image whose entry point is its only program.
@@ -85,8 +85,8 @@ pub struct Image {
 impl Image {
     /// Builds the image of the workload program with these labels.
     ///
-    /// Its entry point has no argument, which is what the init of a sandbox needs: the image serves
-    /// as a runtime's sandbox image too.
+    /// Its entry point has no argument, as the init of a sandbox requires: the image is also usable
+    /// as a runtime's sandbox image.
     pub fn build(labels: &BTreeMap<Arc<str>, Arc<str>>) -> Self {
         // Some OCI runtimes refuse a process without a PATH.
         let config = json!({
@@ -98,7 +98,7 @@ impl Image {
         Self::with_program(PROGRAM_PATH, PROGRAM, &config)
     }
 
-    /// Builds the image of the suite, of which this is the program.
+    /// Builds the image of the suite with this program.
     pub fn of_suite(program: &[u8]) -> Self {
         let config = json!({
             "Entrypoint": [SUITE_PATH],

@@ -17,24 +17,24 @@ const NO_PROGRAM_PATH: &str = "/proc/version";
 /// The behaviour of a container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Workload {
-    /// Reaps children for ever, as the init of a sandbox; a SIGTERM ends it with code 0.
+    /// Reaps children forever, as the init of a sandbox; a SIGTERM ends it with code 0.
     Pause,
-    /// Exits with `code` after a time, or with 143 when a SIGTERM comes first.
+    /// Exits with `code` after a time, or with 143 if a SIGTERM comes first.
     Exit { code: u8, after: Duration },
-    /// Exits with `code` at a time of the wall clock, at once if that is over; or with 143 when a
-    /// SIGTERM comes first.
+    /// Exits with `code` at a wall-clock time, at once if it is past; or with 143 if a SIGTERM
+    /// comes first.
     ExitAt {
         code: u8,
-        /// When, in milliseconds since 1970.
+        /// In milliseconds since 1970.
         unix_ms: u64,
     },
     /// Waits for a SIGTERM, then exits with code 0 at once.
     UntilTerm,
     /// Ignores every signal except SIGKILL.
     IgnoreTerm,
-    /// Waits for a signal, then exits with `code`; with 143 when a SIGTERM comes first.
+    /// Waits for a signal, then exits with `code`; with 143 if a SIGTERM comes first.
     UntilSignal {
-        /// The number of the signal, from 1 to 64.
+        /// From 1 to 64.
         signal: u8,
         code: u8,
     },
@@ -43,7 +43,7 @@ pub enum Workload {
     /// The init of a container is only killed by signals of faults: SIGILL, SIGTRAP, SIGBUS,
     /// SIGSEGV and, on `x86_64`, SIGFPE. With any other it exits with code 99 instead.
     Die {
-        /// The number of the signal, from 1 to 64.
+        /// From 1 to 64.
         signal: u8,
         after: Duration,
     },
@@ -51,30 +51,24 @@ pub enum Workload {
     DumpCore { signal: u8, after: Duration },
     /// Allocates memory after a time, to be OOM-killed; otherwise it exits with code 98.
     Allocate {
-        /// How much memory it allocates.
         mebibytes: u32,
-        /// How long it runs before that.
+        /// The delay before the allocation.
         after: Duration,
     },
     /// Has a child that allocates memory, outlives it, and exits with `code`; with 98 if the child
     /// was not killed.
     AllocateInChild {
-        /// How much memory the child allocates.
         mebibytes: u32,
-        /// How long the child runs before that.
+        /// The delay before the child's allocation.
         after: Duration,
-        /// How long the parent runs after the child's death.
+        /// The time that the parent runs after the child's death.
         then: Duration,
-        /// The exit code of the parent.
         code: u8,
     },
     /// Waits for a SIGTERM and then allocates memory, to be OOM-killed; otherwise it exits with
     /// code 98.
-    AllocateOnTerm {
-        /// How much memory it allocates.
-        mebibytes: u32,
-    },
-    /// Starts a child that waits for ever and holds the output open, and exits with `code`; the
+    AllocateOnTerm { mebibytes: u32 },
+    /// Starts a child that waits forever and holds the output open, and exits with `code`; the
     /// child ends with the PID namespace.
     OrphanChild { code: u8, after: Duration },
     /// Leaves zombies to the init of its PID namespace, then behaves like [`Workload::UntilTerm`].
@@ -139,7 +133,7 @@ impl Workload {
             .collect()
     }
 
-    /// Parses a command line; none if the program does not understand it.
+    /// Parses a command line; `None` if the program does not support it.
     ///
     /// An empty command is the image's default, [`Workload::Pause`]; one of another program is
     /// [`Workload::MissingProgram`], since the image has no other.
@@ -224,8 +218,8 @@ impl Workload {
         Some(Self::DumpCore { signal, after })
     }
 
-    /// The exit code that the program promises when it is left alone, as a runtime reports it:
-    /// 128 + the signal for a death by a signal.
+    /// The exit code of the undisturbed program, as a runtime reports it: 128 + the signal for a
+    /// death by a signal.
     pub fn declared_exit(&self) -> Option<i32> {
         match self {
             Self::Exit { code, .. }

@@ -178,7 +178,7 @@ mod tests {
         Image::build(&BTreeMap::new())
     }
 
-    /// What the registry of this image answers to these bytes, until it closes the connection.
+    /// The registry's reply to these bytes, until it closes the connection.
     async fn exchange(registry: &Registry, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(registry.address()).await.unwrap();
         stream.write_all(request).await.unwrap();

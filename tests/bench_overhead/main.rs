@@ -1,4 +1,4 @@
-//! The bare calls of a recorded run, as `ci/bench overhead` sends them: pauses between them are as
+//! The bare calls of a recorded run, as sent by `ci/bench overhead`: the pauses between them are as
 //! long as the recorded waits.
 
 mod recording;

@@ -14,7 +14,6 @@ use cri_event_conformance::testing::history::{
 /// The case that makes all of the calls.
 pub(crate) const CASE: CaseRun = CaseRun(0);
 
-/// The entries so far.
 #[derive(Default)]
 struct Recording {
     entries: Vec<Entry>,

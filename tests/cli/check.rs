@@ -1,4 +1,4 @@
-//! `check`: judges recorded runs again, also damaged ones.
+//! `check`: judges recorded runs again, including damaged ones.
 
 use std::fs;
 

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::suite::suite;
 
-/// A case file with a mistake in it.
 const WRONG_CASE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/fixtures/bad-cases/typo-in-a-step.yaml"
@@ -158,7 +157,7 @@ fn a_manual_page_is_written_for_each_command() {
     let page = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(page("cri-event-conformance.1").contains("exit code"));
     assert!(page("cri-event-conformance-check.1").contains("expectations"));
-    // The page of a command lists what `--help` lists.
+    // The page of a command lists the options of `--help`.
     assert!(!page("cri-event-conformance-check.1").contains("runtime\\-endpoint"));
     assert!(page("cri-event-conformance-watch.1").contains("runtime\\-endpoint"));
     into(&folder.path().join("cri-event-conformance.1/a"))

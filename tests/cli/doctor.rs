@@ -1,4 +1,4 @@
-//! `doctor`: its verdict, as text and as JSON, and that it changes nothing.
+//! `doctor`: its verdict, as text and as JSON, and that it is read-only.
 
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn a_runtime_that_cannot_be_reached_is_a_finding() {
     );
 }
 
-/// As text and as JSON: one failed check that says which sockets were tried.
+/// As text and as JSON: one failed check that lists the tried sockets.
 #[test]
 fn without_a_usual_socket_there_is_a_report_too() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Ended, suite, unprivileged};
 
-/// A socket in a folder of its own, and what answers there.
+/// A socket in a directory of its own, and its server.
 struct Served {
     folder: TempDir,
 }
@@ -48,7 +48,8 @@ fn run_at(endpoint: &Path) -> Ended {
     .run()
 }
 
-/// Asserts that a run at the endpoint cannot be decided, and is message with its path and these.
+/// Asserts that a run at the endpoint cannot be decided, and its message has the path and these
+/// texts.
 #[track_caller]
 fn is_reported(endpoint: &Path, message: &[&str]) {
     let ended = run_at(endpoint).fails(3, message);
@@ -103,7 +104,7 @@ fn nobody_listens_any_more() {
     drop(UnixListener::bind(&socket).unwrap());
     is_reported(
         &socket,
-        &["nobody listens", "refused", "is the runtime running"],
+        &["no server listens", "refused", "is the runtime running"],
     );
 }
 

@@ -11,7 +11,7 @@ fn inside(folder: &TempDir, args: &[&str]) -> Ended {
     suite(args).inside(folder.path()).run()
 }
 
-/// A run on the model, in a folder.
+/// A run on the model, in a directory.
 fn model(folder: &TempDir, args: &[&str]) -> Ended {
     inside(
         folder,
@@ -77,7 +77,7 @@ fn a_file_of_another_runtime_is_refused() {
     inside(&folder, &walks).fails(2, &[&message("model")]);
 }
 
-/// Neither an invariant nor a case can have a finding that none of its rules and checks makes.
+/// Neither an invariant nor a case can have a finding that none of its rules and checks produces.
 #[test]
 fn a_finding_that_its_case_cannot_have_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ fn what_fail_fast_cuts_off_passes_nothing() {
     assert!(cut.out.contains("skipped: SBX-01 "), "{cut:#?}");
 }
 
-/// On a model that sends each STARTED too late, a race that is known to be lost now and then.
+/// A model that delays each STARTED, with a race that is known to be lost sometimes.
 #[test]
 fn a_race_that_is_lost_too_often_fails_the_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -242,7 +242,7 @@ fn a_race_that_is_lost_too_often_fails_the_run() {
     }
 }
 
-/// The containers of one case are no sample of those of all.
+/// The containers of one case are no sample of all containers.
 #[test]
 fn a_part_of_the_cases_breaks_no_bound_of_an_invariant_in_all_of_them() {
     let folder = tempfile::tempdir().unwrap();

@@ -55,7 +55,7 @@ fn walks_on_a_correct_runtime_find_nothing() {
     assert!(out.ends_with("0 new findings\n"), "{out}");
 }
 
-/// What is not probed is not said to be lacking.
+/// A feature that was not probed is not reported as missing.
 #[test]
 fn what_was_left_out_for_want_of_leave_is_not_said_to_lack() {
     let served = Served::start();

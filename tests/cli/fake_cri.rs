@@ -1,5 +1,5 @@
 //! A fake CRI server: pods and containers are entries in a list, and its event stream has a flaw
-//! that the test selects.
+//! selected by the test.
 //!
 //! Long, because it has every method of the CRI, and the event stream of each flaw.
 
@@ -27,54 +27,53 @@ use tokio_stream::wrappers::{BroadcastStream, UnixListenerStream};
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 
-/// A call takes far less, unless none comes.
+/// A successful call takes far less.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// What is wrong with the server.
+/// The flaw of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     /// The event stream ends with OK at once, as CRI-O's does unless `enable_pod_events` is set.
     EventsOff,
     /// There is no event stream, as in containerd before 1.7.
     NoEvents,
-    /// The event stream stays open, and nothing comes.
+    /// The event stream stays open without events.
     Silent,
-    /// The same, and it says that it is containerd 1.7, which sends each event to one subscriber.
+    /// The same, and its version is containerd 1.7, which sends each event to one subscriber.
     SingleConsumer,
     /// `Version` is never answered.
     Stuck,
-    /// There is an image service alone.
+    /// There is only an image service.
     ImagesOnly,
-    /// All names drive a terminal, and this method fails with words that do.
+    /// All names contain terminal control characters, and so does this method's error.
     Evil(&'static str),
-    /// There are more containers of others than there is memory for.
+    /// There are more foreign containers than fit into memory.
     Crowded,
-    /// Events come without end, each of another container.
+    /// An endless sequence of events, each of another container.
     Flood,
-    /// The same, each with 2 MB of annotations of its own, and every other one of another pod.
+    /// The same, each with 2 MB of its own annotations, and every other one of another pod.
     LargeEvents,
-    /// Four events come of a container and a pod that are in no list.
+    /// Four events of a container and a pod that are in no list.
     Unlisted,
     /// No container can be started.
     NoStarts,
 }
 
-/// A call that came.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: &'static str,
     /// The request, as `Debug` shows it.
     pub(crate) message: String,
-    /// Whether it says how long its caller waits.
+    /// Whether it has a deadline.
     pub(crate) has_deadline: bool,
 }
 
-/// What drives a terminal: a title, a bell, a cleared screen, NUL, a line that begins anew, a
-/// colour in 8 bits, and text from right to left.
+/// Terminal control characters: a title, a bell, a cleared screen, NUL, a carriage return, a colour
+/// in 8 bits, and text from right to left.
 pub(crate) const EVIL: &str =
     "evil\u{1b}]0;x\u{7}\u{1b}[2J\0\r\u{9b}31m\u{202e}\u{2066}\u{200f}\nend";
 
-/// A crowd's containers in an answer: as many as just fit into a message.
+/// The number of containers that just fit into a message.
 const CROWD: usize = 100_000;
 
 /// A server that runs until it is dropped.
@@ -131,7 +130,7 @@ impl FakeCri {
         self.folder.path().join("cri")
     }
 
-    /// A folder for a test's files.
+    /// A directory for a test's files.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -147,14 +146,14 @@ impl FakeCri {
         }
     }
 
-    /// A sandbox as a kubelet makes it is there from now on.
+    /// Adds a sandbox like a kubelet's.
     pub(crate) fn add_pod_of_a_kubelet(&self) {
         let labels = ["name", "namespace", "uid"];
         let labels = labels.map(|label| (format!("io.kubernetes.pod.{label}"), label.to_owned()));
         self.add_pod("kubelets", PodSandboxMetadata::default(), labels.into());
     }
 
-    /// A sandbox of this run, which nobody has removed, is there from now on.
+    /// Adds a leftover sandbox of this run.
     pub(crate) fn add_pod_of_a_run(&self, run: &str) {
         let mut labels = run_labels(&RunId::from(run));
         labels.insert(PROCESS_LABEL, "1-1");
@@ -180,12 +179,11 @@ impl FakeCri {
         self.state.sandboxes().insert(id.to_owned(), sandbox);
     }
 
-    /// How many sandboxes there are.
     pub(crate) fn sandboxes(&self) -> usize {
         self.state.sandboxes().len()
     }
 
-    /// The calls that have come and that it knows, in their order.
+    /// The received calls of known methods, in order.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().unwrap().clone()
     }
@@ -237,7 +235,7 @@ impl State {
         let _ = self.calls.send(method);
     }
 
-    /// Why a method fails, if it does.
+    /// The error of a method, if it fails.
     fn refuses(&self, method: &str) -> Option<Status> {
         match self.flaw {
             Flaw::Evil(evil) if evil == method => Some(Status::unknown(EVIL)),
@@ -251,7 +249,7 @@ impl State {
         }
     }
 
-    /// A name that this server gives.
+    /// A name chosen by this server.
     fn name(&self, name: &str) -> String {
         match self.flaw {
             Flaw::Evil(_) => format!("{name}{EVIL}"),
@@ -359,7 +357,7 @@ impl State {
         CreateContainerResponse { container_id }
     }
 
-    /// Events of containers that are in no list, counted in `calls` by the 50,000.
+    /// Events of unlisted containers, counted in `calls` by the 50,000.
     fn flood(&self) -> Events {
         let calls = self.calls.clone();
         let event = move |number: u64| {
@@ -418,7 +416,7 @@ impl State {
     }
 }
 
-/// Methods as `async_trait` has them: those that answer something, and those that do not exist.
+/// Methods in the form of `async_trait`: those that are answered, and unimplemented ones.
 macro_rules! methods {
     (
         answered: { $($name:ident($ask:ident) -> $answer:ident = $answered:expr;)* }

@@ -1,5 +1,5 @@
-//! Files given by the user: reports, cases, expectations, histories. Errors are reported before
-//! anything runs, and nothing is left behind.
+//! Files given by the user: reports, cases, expectations, histories. Errors are reported before the
+//! run, and no file is left.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn fixture(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// All that is in a folder.
+/// The entries of a directory.
 fn names(folder: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(folder.path()).unwrap();
     let mut names: Vec<_> = entries
@@ -25,7 +25,7 @@ fn names(folder: &TempDir) -> Vec<String> {
     names
 }
 
-/// A run with a report at this path, at a runtime that is not there.
+/// A run with a report at this path, at a missing runtime.
 fn report_to(option: &str, path: &str) -> Ended {
     suite(["ORD-01", "-r", "/no/such/socket", option, path]).run()
 }

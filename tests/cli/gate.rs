@@ -10,7 +10,7 @@ fn inside(folder: &TempDir, args: &[&str]) -> Ended {
     suite(args).inside(folder.path()).run()
 }
 
-/// A folder with reports of a good and of a broken runtime.
+/// A directory with reports of a good and of a broken runtime.
 fn reports() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let run = [

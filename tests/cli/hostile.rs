@@ -12,10 +12,10 @@ use rustix::process::Signal;
 use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Ended, Running, Suite, suite, suite_within};
 
-/// What the suite may use, whatever a runtime sends.
+/// The memory limit of the suite with any runtime.
 const MEMORY: usize = 300 << 20;
 
-/// Asserts that a text does nothing but appear.
+/// Asserts that a text contains no control characters.
 #[track_caller]
 fn is_plain(text: &str) {
     let plain = |character: char| {
@@ -170,7 +170,7 @@ fn a_crowd_of_others_uses_up_no_memory() {
     }
     watching.send(Signal::INT);
     watching.end().fails(0, &[]);
-    // What the server has of events breaks rules, but not the suite.
+    // The server's events break rules, but not the suite.
     let run = suite_within(MEMORY, ["ORD-01", "--exact", "-r", socket]).run();
     run.fails(1, &[]);
 }
@@ -184,7 +184,7 @@ fn a_flood_of_events_uses_up_no_memory_and_is_reported_once_a_second() {
     for _ in 0..4 {
         fake.wait_for("flooded");
     }
-    // It goes on with a new stream after it has lost some.
+    // It continues with a new stream after a loss.
     watching.wait_for_times("the event stream is requested", 2);
     watching.send(Signal::INT);
     let ended = watching.end().fails(0, &[]);

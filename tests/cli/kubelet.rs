@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Ended, Suite, suite};
 
-/// A run without events gives up far sooner.
+/// A run without events ends much earlier.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// A shell with the name of a kubelet that is configured for a runtime, until it is dropped.
+/// A shell with the name of a kubelet that is configured for a runtime, until dropped.
 pub(crate) struct StandInKubelet {
     process: Child,
     _folder: TempDir,

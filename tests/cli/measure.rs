@@ -1,4 +1,4 @@
-//! `measure` on the model: its options, its table, its file, and that it is over in no time.
+//! `measure` on the model: its options, its table, its file, and its simulated time.
 
 use std::path::Path;
 

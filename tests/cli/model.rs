@@ -14,7 +14,7 @@ use crate::suite::{Running, suite, unprivileged};
 
 const LISTENS: &str = "the model runtime listens on";
 
-/// A model that is served in a folder of its own.
+/// A model, served in its own directory.
 pub(crate) struct Served {
     folder: TempDir,
     running: Running,
@@ -128,7 +128,7 @@ fn a_watch_of_the_model_sees_what_others_do() {
 fn a_place_that_is_taken_is_left_alone_and_reported() {
     let served = Served::start();
     let second = suite(["model", "--listen", &served.endpoint()]).run();
-    second.fails(2, &["error: somebody already listens on", "cri.sock"]);
+    second.fails(2, &["error: a server already listens on", "cri.sock"]);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("cri.sock"), "mine").unwrap();
     let in_the_way = suite(["model", "--listen", &endpoint(folder.path())]).run();
@@ -162,7 +162,7 @@ fn what_needs_a_runtime_that_is_there_says_how_to_have_the_model_there() {
     }
 }
 
-/// Of the tests' own: a release build does not look at these variables, and help shows no option.
+/// Only for tests: a release build ignores these variables, and help does not show them.
 #[test]
 fn a_panic_is_provoked_by_the_environment_of_a_build_for_tests_alone() {
     for variable in [PANIC_IN, PANIC_JUDGING] {

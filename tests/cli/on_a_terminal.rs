@@ -1,10 +1,10 @@
-//! What a user sees on a terminal while a run goes on, and what is left of it.
+//! The terminal during and after a run.
 
 use crate::model::Served;
 use crate::pty::on_terminal;
 use crate::suite::suite;
 
-/// A case that waits for some seconds, and others that take no time.
+/// A case that waits for some seconds; others take no time.
 const SLOW: &str = "STP-02";
 const QUICK: &str = "ORD-";
 const CTRL_C: u8 = 3;

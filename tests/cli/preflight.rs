@@ -1,4 +1,4 @@
-//! Runtimes with an unusable event stream: the error names the remedy, and nothing is left behind.
+//! Runtimes with an unusable event stream: the error contains the fix, and nothing is left.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Suite, suite};
 
-/// A run of one case at a fake, with short bounds.
+/// A run of one case at a fake, with short limits.
 fn run_at(fake: &FakeCri, more: &[&str]) -> Suite {
     run_with_bounds(fake, "0.1", more)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::suite::{Ended, suite};
 
-/// Sends STOPPED twice, which a kubelet that relists can bear, and one that does not cannot.
+/// Sends STOPPED twice, which only a kubelet that relists tolerates.
 const REPEATING: [&str; 5] = ["CMP-02", "-r", "model", "--defect", "repeat-stopped"];
 
 fn repeating(args: &[&str]) -> Ended {
@@ -94,7 +94,7 @@ fn a_check_judges_for_those_of_the_run_or_for_others_that_are_named() {
     );
 }
 
-/// A folder with a case of the tier `full`, which binds observers alone.
+/// A directory with a case of the tier `full`, with levels for observers only.
 fn large_case(folder: &Path) -> String {
     let area = folder.join("stream");
     fs::create_dir(&area).unwrap();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::fake_cri::{Asked, ENDED_RUN, FakeCri, Flaw};
 use crate::suite::suite;
 
-/// CRI-O takes the deadline of such a call for the grace period of what it ends.
+/// CRI-O uses the deadline of such a call as the grace period of the containers.
 #[test]
 fn no_deadline_is_sent_by_which_a_runtime_ends_containers() {
     let asked = asked_in_a_run();
@@ -72,7 +72,7 @@ fn leftovers_that_a_runtime_never_removes_are_reported_with_the_way_out() {
     assert_eq!(fake.sandboxes(), 1);
 }
 
-/// As after a run that was given another directory for its logs.
+/// As after a run with another directory for its logs.
 #[test]
 fn a_run_without_a_record_is_named_with_the_option_that_finds_it() {
     let fake = FakeCri::start(Flaw::Evil("nothing"));
@@ -85,7 +85,7 @@ fn a_run_without_a_record_is_named_with_the_option_that_finds_it() {
     assert_eq!(fake.sandboxes(), 0);
 }
 
-/// As after such a run whose pods are gone, with a line break in its path.
+/// As after such a run, whose pods have been removed, with a line break in its path.
 #[test]
 fn a_shim_of_a_run_without_a_record_is_named_with_the_directory_of_its_logs() {
     let fake = FakeCri::start(Flaw::Evil("nothing"));

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Ended, suite, suite_limited};
 
-/// A run on the model, in a folder.
+/// A run on the model, in a directory.
 fn model(folder: &TempDir, args: &[&str]) -> Ended {
     let runs = ["-r", "model", "--format", "terse"]
         .into_iter()
@@ -277,7 +277,7 @@ fn no_file_that_is_there_is_written_over() {
     assert_eq!(left, 1);
 }
 
-/// A report that cannot be written: a device on which there is no space.
+/// A report that cannot be written: a full device.
 const FULL: &str = "/dev/full";
 
 #[test]

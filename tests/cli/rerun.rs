@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::suite::suite;
 
-/// A folder with both reports of a run, and the ids of what failed in it.
+/// A directory with both reports of a run, and the ids of its failures.
 fn reports(args: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let files = ["-r", "model", "--json", "r.json", "--junit", "r.xml"];
@@ -65,7 +65,7 @@ fn what_is_no_report_of_these_cases_is_reported() {
         let again = suite(["--list", "--rerun-failed", report]);
         again.inside(folder.path()).run()
     };
-    again("missing").fails(2, &["run again what failed in missing: No such file"]);
+    again("missing").fails(2, &["read the failed cases of missing: No such file"]);
     again(".").fails(2, &["in .: ", "directory"]);
     fs::write(folder.path().join("other"), "runtime: model\n").unwrap();
     again("other").fails(2, &["it is no JSON or JUnit report of this suite"]);

@@ -308,7 +308,7 @@ fn what_is_skipped_is_left_out_even_if_a_filter_takes_it() {
     assert!(!rest.contains(&"ORD-01".to_owned()));
 }
 
-/// A mistyped one would run the cases that it is to leave out.
+/// A mistyped one would run the cases that it should exclude.
 #[test]
 fn what_is_to_be_skipped_must_exist() {
     for (skip, message) in [

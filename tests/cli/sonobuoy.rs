@@ -1,4 +1,4 @@
-//! The suite as a plugin of Sonobuoy: it hands its reports over, and ends only when it is told to.
+//! The suite as a plugin of Sonobuoy: it hands its reports over, and ends only on a signal.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ impl Results {
         suite(["sonobuoy"].iter().chain(args)).env("SONOBUOY_RESULTS_DIR", self.path())
     }
 
-    /// What the file says that Sonobuoy waits for.
+    /// The content of the file that Sonobuoy waits for.
     fn done(&self) -> String {
         fs::read_to_string(self.path().join("done")).unwrap()
     }
@@ -48,7 +48,7 @@ impl Results {
     }
 }
 
-/// It must still run, or this signal would not be what ends it with success.
+/// It must still run, so that this signal ends it with success.
 #[track_caller]
 fn ends_when_told_to(plugin: Running) -> String {
     plugin.send(Signal::TERM);
@@ -115,7 +115,7 @@ fn a_run_that_cannot_start_hands_over_why() {
     assert!(err.contains("error: ") && err.contains("no.sock"), "{err}");
 }
 
-/// A container that ends, for example for want of memory, is started again by its pod.
+/// A container that ends, for example out of memory, is restarted by its pod.
 #[test]
 fn results_that_are_there_are_not_made_again() {
     let results = Results::new();
@@ -177,7 +177,7 @@ fn a_results_directory_that_cannot_be_written_is_reported_before_the_run() {
     assert!(!ended.err.contains("testing"), "{ended:#?}");
 }
 
-/// In an image without anything else, the paths of the node are meant.
+/// In an image without other files, the paths are those of the node.
 #[test]
 fn the_results_stay_where_they_are_if_the_root_directory_is_changed() {
     let results = Results::new();

@@ -1,5 +1,5 @@
-//! Outputs that are not read for a while, as behind a pager, on a stopped terminal, or a pipe whose
-//! reader hangs: they stop nothing, and an interrupt ends the program.
+//! Outputs that are not read for a while, such as a pager, a stopped terminal, or a pipe with a
+//! hanging reader: they block nothing, and an interrupt ends the program.
 
 use std::io::Read;
 use std::time::Duration;

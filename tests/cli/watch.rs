@@ -124,7 +124,7 @@ fn a_runtime_that_is_lost_is_tried_again() {
     running.wait_for("retrying at once");
     running.wait_for_times("there is no event stream", 2);
     running.send(Signal::INT);
-    running.end_within(AT_ONCE).fails(0, &["nobody listens"]);
+    running.end_within(AT_ONCE).fails(0, &["no server listens"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A watch with a verdict, on a served model whose pods a run makes.
+//! A watch with a verdict, on a served model with the pods of a run.
 
 use std::fs;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::model::Served;
 use crate::suite::{Ended, suite};
 
-/// More than a whole watch takes.
+/// Longer than a whole watch.
 const AT_MOST: Duration = Duration::from_secs(60);
 
-/// Watches a model with these defects, on which a run makes pods; returns how it ended, its JSON
-/// report, and its history judged again.
+/// Watches a model with these defects and the pods of a run; returns its end, its JSON report, and
+/// its history judged again.
 fn watched(defects: &[&str], args: &[&str]) -> (Ended, Value, Ended) {
     let served = Served::start_with(defects);
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// A library of a package is fetched again for a second package, newer by then.
+/// A second package fetches a newer library again.
 const FETCHES: &str = r#"
 set -euo pipefail
 . ci/lib/debian.sh
@@ -23,7 +23,7 @@ cat "$library"
 ls "$ci_dir/forky/libs/usr/lib"
 "#;
 
-/// A running instance executes from them: a file that is written anew ends it by SIGBUS.
+/// A running instance executes from them: rewriting a file would end it with SIGBUS.
 pub(crate) fn libraries_that_are_there_are_not_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("bash");

@@ -30,7 +30,7 @@ impl Job {
         fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    /// Runs the action with `args`; returns its exit code and what it printed.
+    /// Runs the action with `args`; returns its exit code and its output.
     fn run(&self, args: &str) -> (Option<i32>, String) {
         self.run_by(args, "")
     }

@@ -1,4 +1,4 @@
-//! The manifests: Kubernetes' own types take them, and know each field.
+//! The manifests: Kubernetes' own types parse them, with every field.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -11,8 +11,7 @@ use serde_yaml::Value;
 
 use crate::options::{documents, extension, files, refused};
 
-/// What a type does not know of a value: it reads the value, writes it again, and what is missing
-/// then was not known.
+/// The unknown fields of a value: those that are missing after reading and writing it as its type.
 fn unknown<T: Serialize + DeserializeOwned>(value: &Value) -> Vec<String> {
     let known: T = match serde_yaml::from_value(value.clone()) {
         Ok(known) => known,
@@ -52,7 +51,7 @@ fn runs_the_suite(container: &Container) -> bool {
         .is_some_and(|image| image.contains("cri-event-conformance"))
 }
 
-/// Checks the arguments for the suite, the entry point of the image.
+/// Checks the arguments of the suite, the entry point of the image.
 fn takes_the_arguments(path: &str, container: &Container) {
     assert!(runs_the_suite(container), "{path}: {container:?}");
     let command = container.command.iter().flatten().skip(1);
@@ -62,7 +61,7 @@ fn takes_the_arguments(path: &str, container: &Container) {
     assert_eq!(refused(arguments), None, "{path}");
 }
 
-/// Every mount is of a volume of the pod.
+/// Checks that every mount refers to a volume of the pod.
 fn mounts_its_volumes(path: &str, pod: &PodSpec, container: &Container) {
     let volumes = pod
         .volumes

@@ -1,8 +1,8 @@
-//! What stands beside the suite: the alerts and the dashboard of `ci/monitoring`, the jobs and
-//! manifests of `ci/integrations`, the reports of others in `ci/reports`, and the downloads of
+//! The files beside the suite: the alerts and the dashboard of `ci/monitoring`, the jobs and
+//! manifests of `ci/integrations`, the submitted reports in `ci/reports`, and the downloads of
 //! `ci/lib`.
 //!
-//! `ci/test` names the folder of `promtool` by `CRI_TEST_PROMETHEUS`; without it the tests that
+//! `ci/test` names the directory of `promtool` by `CRI_TEST_PROMETHEUS`; without it the tests that
 //! need `promtool` are shown as ignored.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
@@ -24,7 +24,6 @@ macro_rules! tests {
     };
 }
 
-/// Tests without special needs.
 const PLAIN: &[(&str, fn())] = tests! {
     debian:
         libraries_that_are_there_are_not_written_again;

@@ -1,4 +1,4 @@
-//! The alerts and the dashboard: they query metrics that exist, and `promtool` takes them.
+//! The alerts and the dashboard: they query existing metrics, and `promtool` accepts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use cri_event_conformance::testing::metrics::Metrics;
 use serde_json::Value;
 
-/// Metrics of others, each with who serves it.
+/// Metrics of other programs, each with its source.
 const OF_OTHERS: [(&str, &str); 4] = [
     (
         "container_runtime_crio_containers_events_dropped_total",
@@ -19,7 +19,7 @@ const OF_OTHERS: [(&str, &str); 4] = [
     ("up", "Prometheus itself"),
 ];
 
-/// Words of `PromQL` that are no names.
+/// Words of `PromQL` that are not names.
 const KEYWORDS: [&str; 4] = ["and", "or", "sum", "unless"];
 
 /// Words of `PromQL` that labels in parentheses follow.
@@ -55,7 +55,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&read("dashboard.json")).unwrap()
 }
 
-/// The panels that show something.
+/// The panels with content.
 fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
     list(&dashboard["panels"]).filter(|panel| panel["type"] != "row")
 }
@@ -70,7 +70,7 @@ fn queries() -> BTreeSet<String> {
     shown.chain(alerts).collect()
 }
 
-/// The query without what stands between brackets of a kind.
+/// The query without the text between brackets of a kind.
 fn without(query: &str, open: char, close: char) -> String {
     let mut inside = false;
     let kept = query.chars().filter(|&letter| {
@@ -186,7 +186,7 @@ pub(crate) fn the_page_explains_every_alert_and_no_other() {
     assert_eq!(explained, alerts);
 }
 
-/// Two panels at one place would hide each other.
+/// Two panels at one position would hide each other.
 pub(crate) fn the_dashboard_is_laid_out_without_overlaps() {
     let dashboard = dashboard();
     let mut taken = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The commands in the integrations: the suite must take them as they are written.
+//! The commands in the integrations: the suite must accept them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,14 +10,14 @@ use serde_yaml::{Deserializer, Value};
 
 const PROGRAM: &str = "cri-event-conformance";
 
-/// What ends a command of a shell within its line.
+/// The ends of a shell command within its line.
 const ENDS: [&str; 6] = [" |", " >", " &", ";", ")", "`"];
 
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("ci/integrations")
 }
 
-/// All files, with their paths within the folder.
+/// All files, with their paths within the directory.
 pub(crate) fn files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder()];
@@ -49,7 +49,7 @@ pub(crate) fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Why the suite does not take these arguments; none if it does.
+/// The error of these arguments; `None` if the suite accepts them.
 pub(crate) fn refused<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let words = [PROGRAM].into_iter().chain(arguments);
     Cli::parse_from_args(words)
@@ -98,7 +98,7 @@ fn commands(path: &str, text: &str) -> Vec<Vec<String>> {
                 texts(&document, &mut parts);
             }
         }
-        // What is to be typed.
+        // A placeholder.
         Some("md") => {
             let typed = text.lines().filter_map(|line| line.strip_prefix("$ "));
             parts.extend(typed.map(str::to_owned));

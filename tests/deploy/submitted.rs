@@ -1,4 +1,4 @@
-//! The reports on runtimes in `ci/reports`, which others submit; its README has the rules.
+//! The reports on runtimes in `ci/reports`, submitted by users; its README has the rules.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ const REPORT: &str = "report.json";
 const README: &str = "README.md";
 /// The heading above the command.
 const HOW: &str = "\n## How it was run\n";
-/// What is no report in the folder of reports.
+/// The other files in the directory of reports.
 const OTHERS: [&str; 2] = [README, "check"];
 
 pub(crate) fn every_submitted_report_follows_the_rules() {
@@ -21,7 +21,7 @@ pub(crate) fn every_submitted_report_follows_the_rules() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// What is wrong with the reports in a folder, one line each.
+/// The problems of the reports in a directory, one line each.
 fn check(folder: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     for runtime in names(folder) {
@@ -120,7 +120,7 @@ fn check_report(text: &str, runtime: &str, version: &str, problems: &mut Vec<Str
     problems.extend(hidden(&report));
 }
 
-/// Where what is said of the whole run does not follow from its cases.
+/// Statements about the whole run that do not follow from its cases.
 fn hidden(report: &Document) -> Vec<String> {
     let mut problems = Vec::new();
     let totals = &report.totals;
@@ -185,7 +185,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A report that follows the rules: that of `fixtures` without what is undecided in it.
+/// A report that follows the rules: that of `fixtures` without its undecided outcomes.
 fn good() -> Value {
     let fixture = include_str!("../../fixtures/reports/report.json");
     let mut report: Value = serde_json::from_str(fixture).unwrap();
@@ -199,7 +199,7 @@ fn good() -> Value {
 const GOOD_README: &str = "# containerd 2.1.9\n\n## How it was run\n\n```console\n\
      # cri-event-conformance --json report.json\n```\n";
 
-/// Writes one report, and returns what is wrong with it.
+/// Writes one report, and returns its problems.
 fn checked(place: &str, report: &Value, readme: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join(place);
@@ -221,7 +221,7 @@ pub(crate) fn a_report_that_follows_the_rules_is_accepted() {
     assert!(problems.is_empty(), "{problems:?}");
 }
 
-/// Each is refused by one rule alone: the pointer is set to the value.
+/// Each is rejected by one rule: the pointer is set to the value.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("/runtime/name", r#""cri-o""#, "another name"),
     ("/runtime/version", r#""2.1.8""#, "another version"),

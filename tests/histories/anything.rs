@@ -1,8 +1,8 @@
-//! Any mutation of a clean recording is noticed, or it harms nobody, or it is a known hole.
+//! Any mutation of a clean recording is noticed, or it is harmless, or it is a known hole.
 //!
-//! What is harmless is decided here by the history alone, without the oracle; see [`harmless`].
-//! What is neither noticed nor harmless stands in [`HOLES`], each with what would notice it: the
-//! oracle's blind spots, and the list of what to do. One that is not in the list fails the test.
+//! Harmlessness is decided here by the history alone, without the oracle; see [`harmless`]. All
+//! other mutations are listed in [`HOLES`], each with the missing rule: the oracle's blind spots,
+//! and the list of tasks. An unlisted one fails the test.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::recording::Recording;
 use crate::tables::CASES;
 use crate::{clean, judge_as};
 
-/// One thing made wrong.
+/// A single change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutation {
     Remove,
@@ -59,7 +59,7 @@ pub(crate) enum Mutation {
     AlsoListed,
 }
 
-/// Mutations that no rule notices though they could harm a consumer, and the reason.
+/// Unnoticed mutations that could harm a consumer, with the reason.
 const HOLES: &[(Mutation, &str)] = &[
     (
         Mutation::OwnExit,
@@ -134,7 +134,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Every case's.
+/// The recordings of all cases.
 static RECORDINGS: LazyLock<Vec<Recording>> = LazyLock::new(|| {
     CASES
         .iter()
@@ -193,7 +193,7 @@ pub(crate) fn alter(event: &mut Event, mutation: Mutation) {
     }
 }
 
-/// Why a mutation harms nobody, by what the history says of itself.
+/// The reason why a mutation is harmless, according to the history alone.
 fn harmless(
     recording: &Recording,
     mutation: Mutation,
@@ -255,7 +255,7 @@ fn harmless(
     }
 }
 
-/// Whether an exit had happened already when its event, made so much later, claims to be made.
+/// Whether an exit had already happened at the new creation time of its event.
 fn made_after_the_change(event: &Event, by: i64) -> bool {
     let exit = event.own_status().map(|own| own.finished_at.0);
     event.kind == EventKind::Stopped
@@ -300,8 +300,8 @@ proptest! {
     }
 }
 
-/// How far each hole reaches: of which events it is noticed, and of which it is not. One that has
-/// been closed leaves the list.
+/// The extent of each hole: the events for which it is noticed, and for which it is not. A closed
+/// hole is removed.
 #[test]
 fn the_known_holes_are_as_wide_as_they_were() {
     let mut table = String::new();

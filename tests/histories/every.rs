@@ -1,5 +1,5 @@
-//! Each expectation of every case can be broken, by itself: where the model has kept it, some one
-//! thing made wrong in what the model did breaks it.
+//! Each expectation of every case can be broken on its own, by a single change in a passing history
+//! of the model.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::anything::Mutation;
 use crate::recording::Recording;
 
-/// What is tried on every event, one at a time.
+/// Mutations of every event, one at a time.
 const MUTATIONS: &[Mutation] = &[
     Mutation::Remove,
     Mutation::Repeat,
@@ -44,13 +44,13 @@ const MUTATIONS: &[Mutation] = &[
     Mutation::AlsoListed,
 ];
 
-/// What is tried on the end of every call.
+/// Mutations of the end of every call.
 const ON_CALLS: &[Mutation] = &[Mutation::CallFails, Mutation::ReportsNone];
 
-/// How many rounds of a `repeat` are enough: each expectation can be broken in one of them.
+/// The number of rounds of a `repeat` that suffices: each expectation can be broken in one of them.
 const ROUNDS: u32 = 3;
 
-/// These steps with few rounds, of which each is as good as another.
+/// These steps with few rounds, which are equivalent.
 fn shorten(steps: &mut [Step]) {
     for step in steps {
         match step {
@@ -78,7 +78,7 @@ fn shorten(steps: &mut [Step]) {
     }
 }
 
-/// What the model does in a case, without a defect.
+/// The recording of a case on the model without a defect.
 fn on_the_model(case: &Case) -> Recording {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("history");
@@ -96,7 +96,7 @@ fn on_the_model(case: &Case) -> Recording {
     Recording::of(entries.entries)
 }
 
-/// The recording made wrong in one place, in every way.
+/// All single changes of the recording.
 fn made_wrong(recording: &Recording) -> impl Iterator<Item = Vec<Entry>> {
     let places = 0..recording.entries.len();
     let is_ours = |place: &usize| recording.judged(*place).is_some() || recording.lists(*place);
@@ -125,7 +125,7 @@ fn made_wrong(recording: &Recording) -> impl Iterator<Item = Vec<Entry>> {
     events.chain(others).chain(calls).chain(swaps).chain(late)
 }
 
-/// The recording with all events two seconds late: of a hundred, one may be late.
+/// The recording with all events two seconds late: one in a hundred may be late.
 fn all_late(recording: &Recording) -> Vec<Entry> {
     let mut entries = recording.entries.clone();
     for entry in &mut entries {
@@ -157,7 +157,7 @@ fn single_claims(expectation: &Expectation) -> Vec<Expectation> {
         .collect()
 }
 
-/// Those of a case's expectations that no mutation breaks, each by itself.
+/// The expectations of a case that no mutation breaks on its own.
 fn unbreakable(case: &Case, recording: &Recording) -> Vec<String> {
     let alone = |expectation: Expectation| Case {
         expect: vec![expectation],

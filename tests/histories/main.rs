@@ -1,5 +1,5 @@
-//! Recordings of real runtimes, judged again: the verdicts stay what they were, and every case and
-//! every invariant turns red when the recording is made wrong in one place.
+//! Recordings of real runtimes, judged again: the verdicts stay the same, and every case and every
+//! invariant fails after a single change of the recording.
 
 mod anything;
 mod every;
@@ -25,7 +25,7 @@ use expect_test::expect_file;
 use mutation::mutate;
 use tables::{CASES, INVARIANTS_BROKEN, NEIGHBOURS, REPAIRS};
 
-/// What the oracle says of a whole history.
+/// The verdict of the oracle on a whole history.
 struct Judged {
     verdict: &'static str,
     reason: Option<String>,
@@ -35,7 +35,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// The ids of the rules that are broken.
+    /// The ids of the broken rules.
     fn red(&self) -> BTreeSet<&str> {
         let broken = self.violations.iter().chain(&self.invariants);
         broken.map(|violation| violation.rule.as_str()).collect()
@@ -186,7 +186,7 @@ fn recorded_verdicts_stay() {
     expect_file![folder().join("verdicts.txt")].assert_eq(&golden);
 }
 
-/// All but the first entry, which has the version of the format.
+/// Except for the first entry, which has the version of the format.
 #[test]
 fn recordings_are_written_as_they_were_read() {
     for (name, path) in recordings().expect("the recordings can be listed") {
@@ -243,7 +243,7 @@ fn what_is_only_close_to_wrong_stays_green() {
     }
 }
 
-/// The coverage of the oracle: what each defect turns red, and that no rule is beyond any.
+/// The coverage of the oracle: the rules that each defect breaks, and no rule without a defect.
 #[test]
 fn each_defect_turns_red_what_it_should() {
     let of_cases = CASES
@@ -293,7 +293,7 @@ fn every_recording_and_invariant_has_a_mutation() {
     );
 }
 
-/// A recorded case may have fewer rounds than the real one, and have bound others; else it is the
+/// A recorded case may have fewer rounds than the real one, and other limits; otherwise it is the
 /// same.
 #[test]
 fn recordings_are_of_the_cases_as_they_are() {

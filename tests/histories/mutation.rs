@@ -1,7 +1,7 @@
-//! A history made wrong in one place, as a runtime with one defect would have caused it.
+//! A history after a single change, as caused by a runtime with one defect.
 //!
-//! The order of the entries is their order in the vector: places and times stay where they are, and
-//! what is recorded there moves.
+//! The order of the entries is their order in the vector: places and times are fixed, and the
+//! contents move.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -16,8 +16,8 @@ use cri_event_conformance::testing::history::{
     SandboxStatus, Seq, Shared, StreamEnd, SubscriptionId,
 };
 
-/// Makes a history wrong in the way that some words describe, such as `drop STOPPED of c`, where
-/// `c#1` would be the second container of that name; or in several such ways, joined by `and`.
+/// Applies the described change, such as `drop STOPPED of c`, where `c#1` would be the second
+/// container of that name; or several such changes, joined by `and`.
 pub(crate) fn mutate(entries: &mut Vec<Entry>, words: &str) {
     for words in words.split(" and ") {
         mutate_once(entries, words);
@@ -121,7 +121,7 @@ fn add(entries: &mut Vec<Entry>, words: &[&str]) {
     entries.insert(to, made);
 }
 
-/// Lets the case have a subscription of its own, which brings nothing but the last event of all.
+/// Adds a subscription of the case that delivers only the last of all events.
 fn observe(entries: &mut Vec<Entry>, words: &[&str]) {
     let ["observe", "since", kind, "of", name] = *words else {
         panic!("not a mutation: {words:?}");
@@ -263,7 +263,7 @@ fn report(entries: &mut [Entry], words: &[&str]) {
     }
 }
 
-/// The first 13 characters of an id, as people write it.
+/// The first 13 characters of an id, its usual short form.
 pub(crate) fn shortened(id: &ContainerId) -> ContainerId {
     let first: String = id.as_str().chars().take(13).collect();
     first.into()
@@ -335,7 +335,7 @@ fn status_before(entries: &mut [Entry], place: usize) -> Option<Shared<Container
         })
 }
 
-/// An event that the runtime never sent, made of the one before it.
+/// An event that the runtime never sent, derived from the previous one.
 fn made_up(entries: &[Entry], to: usize, kind: &str, name: &str) -> Entry {
     let id = id_of(entries, name);
     let earlier = entries[..to].iter().rposition(|entry| is_about(entry, &id));
@@ -357,7 +357,7 @@ fn made_up(entries: &[Entry], to: usize, kind: &str, name: &str) -> Entry {
     made
 }
 
-/// Where the first event of this kind about this name stands.
+/// The index of the first event of this kind about this name.
 fn place(entries: &[Entry], kind: &str, name: &str) -> usize {
     let (id, kind) = (id_of(entries, name), kind_of(kind));
     let found = entries.iter().position(|entry| match &entry.body {
@@ -371,7 +371,7 @@ fn is_about(entry: &Entry, id: &ContainerId) -> bool {
     matches!(&entry.body, Body::Event { event, .. } if event.container == *id)
 }
 
-/// Where a call on this container begins.
+/// The index of the begin of a call on this container.
 fn call(entries: &[Entry], method: &str, name: &str) -> usize {
     let id = id_of(entries, name);
     let is_on_it = |request: &Request| {
@@ -387,7 +387,7 @@ fn call(entries: &[Entry], method: &str, name: &str) -> usize {
     found.unwrap_or_else(|| panic!("no {method} of {name}"))
 }
 
-/// The id that the runtime gave to what a case calls by this name: `c#1` is the second `c`.
+/// The runtime's id for a name of the case: `c#1` is the second `c`.
 fn id_of(entries: &[Entry], name: &str) -> ContainerId {
     let (binding, attempt) = match name.split_once('#') {
         Some((binding, attempt)) => (binding, attempt.parse().expect("a number")),

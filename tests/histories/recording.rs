@@ -1,4 +1,4 @@
-//! Recorded runs, and what can be made wrong in them.
+//! Recorded runs, and their possible mutations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use cri_event_conformance::testing::pleg::POD_UID_LABEL;
 use crate::anything::{Mutation, alter};
 use crate::case_of;
 
-/// More than a message may have.
+/// Larger than the maximum message.
 static HUGE: [u8; 17 << 20] = [0; 17 << 20];
 
 /// A recording, and facts about it that need no judgement.
@@ -26,7 +26,7 @@ pub(crate) struct Recording {
     pub(crate) run: CaseRun,
     pub(crate) case: Case,
     pub(crate) entries: Vec<Entry>,
-    /// The ids that the runtime gave to the case; whether it is a sandbox's.
+    /// The ids that the runtime returned to the case; whether it is a sandbox's.
     pub(crate) subjects: BTreeMap<ContainerId, bool>,
     pub(crate) steps_ended: usize,
 }
@@ -54,7 +54,7 @@ impl Recording {
         }
     }
 
-    /// The event at a place, if it is about something that the case has made.
+    /// The event at an index, if it is about an object of the case.
     pub(crate) fn judged(&self, place: usize) -> Option<&Event> {
         match &self.entries[place].body {
             Body::Event { event, .. } => self
@@ -65,7 +65,7 @@ impl Recording {
         }
     }
 
-    /// Whether a place has what a list was answered.
+    /// Whether an index has the reply of a list.
     pub(crate) fn lists(&self, place: usize) -> bool {
         matches!(
             self.entries[place].body,
@@ -76,7 +76,7 @@ impl Recording {
         )
     }
 
-    /// What was asked where the answer stands at this place.
+    /// The request of the reply at this index.
     fn asked(&self, place: usize) -> Option<&Request> {
         let Body::CallEnded { call, .. } = self.entries[place].body else {
             return None;
@@ -91,7 +91,7 @@ impl Recording {
         })
     }
 
-    /// One more in a list: of the sandboxes of the pod that was asked for, or of the containers.
+    /// Adds an object to a list: to the sandboxes of the requested pod, or to the containers.
     fn list_another(&self, entries: &mut [Entry], place: usize) {
         let Body::CallEnded {
             result: Ok(reply), ..
@@ -173,9 +173,9 @@ impl Recording {
 }
 
 impl Recording {
-    /// The recording with something made wrong at a place where there is no event: lists are wrong
-    /// from there on, a stream is ended with OK before the teardown, has no headers, begins with a
-    /// replay, or brings a message that is too large.
+    /// The recording with a change at an index without an event: lists are wrong from there on, a
+    /// stream is ended with OK before the teardown, has no headers, begins with a replay, or
+    /// delivers a message that is too large.
     pub(crate) fn with_other(&self, place: usize) -> Option<Vec<Entry>> {
         let mut entries = self.entries.clone();
         match &mut entries[place].body {
@@ -211,7 +211,7 @@ impl Recording {
         Some(entries)
     }
 
-    /// An event of the latest container before a place, as it may be replayed to a new subscriber.
+    /// An event of the latest container before an index, as replayed to a new subscriber.
     fn replayed(&self, place: usize, subscription: SubscriptionId) -> Option<Entry> {
         let earlier = || self.entries[..place].iter().rev();
         let made = earlier().find_map(|entry| match &entry.body {
@@ -246,7 +246,7 @@ impl Recording {
     }
 }
 
-/// Lets a list show what has exited as running, and all else as exited.
+/// Lets a list show exited objects as running, and all others as exited.
 fn list_wrongly(entry: &mut Entry) {
     if let Body::CallEnded {
         result: Ok(Reply::Containers(listed)),

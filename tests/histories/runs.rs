@@ -1,4 +1,4 @@
-//! Recordings of whole runs: each is judged again and comes to the report that it had.
+//! Recordings of whole runs: each gives the same report when judged again.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -38,7 +38,7 @@ fn of(name: &str) -> Vec<Entry> {
     crate::read(&crate::folder().join("runs").join(name))
 }
 
-/// All that a report says, in the forms in which it says it.
+/// Checks all forms of a report.
 fn check_reports(path: &Path, report: &RunReport) {
     let mut text = report::summary(report);
     for outcome in &report.outcomes {
@@ -63,7 +63,7 @@ fn recorded_runs_come_to_the_reports_that_they_had() {
     }
 }
 
-/// Wherever a history ends: cases that ended before keep their outcome, and no other is decided.
+/// For any end of a history: cases that ended before keep their outcome, and no other is decided.
 #[test]
 fn a_run_that_is_cut_off_is_judged_up_to_there() {
     for path in runs() {
@@ -131,7 +131,7 @@ fn other_expectations_take_the_place_of_the_recorded_ones() {
     );
 }
 
-/// Of a run in which every case was interrupted, no invariant is said to hold.
+/// If every case of a run was interrupted, no invariant is reported as holding.
 #[test]
 fn an_invariant_holds_nowhere_if_no_case_ran_to_its_end() {
     let entries = of("containerd-2.1-clean.binpb");
@@ -151,14 +151,14 @@ fn an_invariant_holds_nowhere_if_no_case_ran_to_its_end() {
         assert_eq!(outcome.verdict, expected, "{outcome:#?}");
         if !outcome.is_invariant() {
             assert!(
-                report::failure(outcome).contains("what happened last:\n"),
+                report::failure(outcome).contains("last entries:\n"),
                 "{outcome:#?}"
             );
         }
     }
 }
 
-/// Histories of format 1 have no plan: their cases are reported as they come.
+/// Histories of format 1 have no plan: their cases are reported in order of appearance.
 #[test]
 fn a_history_without_a_plan_is_judged_case_by_case() {
     let path = crate::folder().join("containerd-2.1/ORD-01.binpb");

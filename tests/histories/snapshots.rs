@@ -1,5 +1,5 @@
-//! INV-27 asks of each snapshot whether anything explains it. What the rules about single kinds of
-//! wrong snapshots find, it finds, too.
+//! INV-27 requires an explanation of each snapshot. It covers the findings of the rules about
+//! single kinds of wrong snapshots.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use crate::folder;
 /// Rules about snapshots. INV-23 is about the times of events.
 const NARROWER: [&str; 4] = ["INV-09", "INV-14", "INV-15", "INV-19"];
 
-/// What INV-27 leaves to others: events that report what had not happened, whatever they show, and
-/// a status that is there twice.
+/// Violations that INV-27 does not cover: events that report changes which had not happened, and a
+/// status that is there twice.
 const LEFT: &[&str] = &[
     "ORD-01  swap CREATED STARTED of c ",
     "ORD-05  swap CREATED STARTED of c#1 ",

@@ -1,7 +1,8 @@
-//! What turns which rule red, and what only comes close to that. The words are those of `mutation`.
+//! The changes that break each rule, and harmless ones that are similar. The words are those of
+//! `mutation`.
 
-/// What is to be made wrong so that a case fails by its own expectations. Each history is one in
-/// which the case passes.
+/// The changes with which a case fails by its own expectations. Each history is one in which the
+/// case passes.
 pub(crate) const CASES: &[(&str, &[&str])] = &[
     ("CKP-01", &["drop STOPPED of c", "repeat STOPPED of c"]),
     ("CKP-02", &["repeat STOPPED of c", "drop DELETED of c"]),
@@ -257,7 +258,7 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What is to be made wrong in which case's history so that an invariant is broken.
+/// The changes of a case's history with which an invariant is broken.
 pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
     (
         "INV-01",
@@ -422,7 +423,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
+/// Harmless changes that are similar: the case still passes, and every invariant holds.
 pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("CMP-05", "delay STOPPED of c by 3s"),
     ("CMP-05", "report all of pod"),
@@ -435,7 +436,7 @@ pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("STP-02", "delay STOPPED of c by 9s"),
 ];
 
-/// What a runtime must do otherwise for a case to pass that it fails.
+/// The changes with which a failing case passes.
 pub(crate) const REPAIRS: &[(&str, &str)] = &[
     ("CKP-04", "insert STOPPED of restored before DELETED"),
     ("FLR-02", "insert STOPPED of c before DELETED"),

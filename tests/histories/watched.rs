@@ -1,5 +1,5 @@
 //! The recordings, judged as if the suite had only watched: without the case's own calls, its pods
-//! are pods of others.
+//! are foreign.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use expect_test::expect_file;
 use crate::tables::INVARIANTS_BROKEN;
 use crate::{clean, folder, mutate, read, recordings};
 
-/// How late an event may be, as in a run.
+/// The maximum latency of an event, as in a run.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// What a watch would have recorded: the relists and the events of the main stream, until each
-/// event is overdue.
+/// The entries that a watch would have recorded: the relists and the events of the main stream,
+/// until each event is overdue.
 fn as_watch(entries: &[Entry]) -> Vec<Entry> {
     let mut calls = Vec::new();
     let mut observers = Vec::new();
@@ -73,7 +73,7 @@ fn as_watch(entries: &[Entry]) -> Vec<Entry> {
     seen
 }
 
-/// Drops the filter of a list: a watch lists the pods of everybody.
+/// Drops the filter of a list: a watch lists all pods.
 fn list_all(entry: &mut Entry) {
     if let Body::CallBegan { request, .. } = &mut entry.body
         && let Request::ListSandboxes(labels) | Request::ListContainers { labels, .. } = request
@@ -82,7 +82,7 @@ fn list_all(entry: &mut Entry) {
     }
 }
 
-/// The invariants that a watch finds broken.
+/// The invariants that are broken in a watch.
 fn broken(entries: &[Entry]) -> Vec<Outcome> {
     let mut verdicts = Verdicts::new(Scope::default());
     for entry in as_watch(entries) {
@@ -98,7 +98,7 @@ fn ids(outcomes: &[Outcome]) -> String {
     ids.join(" ")
 }
 
-/// What a watch makes of each recording, with the first finding of each invariant.
+/// The verdict of a watch on each recording, with the first finding of each invariant.
 #[test]
 fn recordings_are_judged_as_a_watch() {
     let mut golden = String::new();
@@ -116,7 +116,7 @@ fn recordings_are_judged_as_a_watch() {
     expect_file![folder().join("watched.txt")].assert_eq(&golden);
 }
 
-/// What a watch finds of what breaks each invariant.
+/// The findings of a watch for each broken invariant.
 #[test]
 fn what_breaks_an_invariant_is_seen_by_a_watch() {
     let mut golden = String::new();

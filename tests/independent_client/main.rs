@@ -1,5 +1,5 @@
-//! The model runtime and the CRI server as a client sees them that shares no line with the suite:
-//! Python's grpcio, with stubs made from the CRI's own proto.
+//! The model runtime and the CRI server, used by an independent client: Python's grpcio, with stubs
+//! made from the CRI's own proto.
 //!
 //! `ci/test` names a Python that has `grpcio-tools` by `CRI_TEST_PYTHON`; without it the test is
 //! shown as ignored.
@@ -51,7 +51,7 @@ fn sees_what_the_cri_says(python: &Path) {
     assert_eq!(model.end().code, 0);
 }
 
-/// Where cargo keeps the proto that the suite's own messages are made from.
+/// Cargo's copy of the proto that the suite's own messages are generated from.
 fn proto_folder() -> PathBuf {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--manifest-path"])

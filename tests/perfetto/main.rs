@@ -1,5 +1,5 @@
 //! Traces of recorded runs, read with Perfetto's own description of its format: the Python package
-//! `perfetto`, which shares no line with the suite.
+//! `perfetto`, which is independent of the suite.
 //!
 //! `ci/test` names a Python that has `perfetto` by `CRI_TEST_PYTHON`; without it the test is shown
 //! as ignored.
@@ -17,7 +17,7 @@ mod suite;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto/read.py");
 
-/// Recordings, and how many violations are found in each.
+/// Recordings, and the number of violations in each.
 const RECORDINGS: [(&str, usize); 4] = [
     ("containerd-2.1/ORD-01", 0),
     ("containerd-2.1/STP-06-deleted-before-stopped", 3),

@@ -1,5 +1,5 @@
-//! Whatever a runtime sends, nothing panics, nothing is unbounded, and a guarded cache does not go
-//! back in time.
+//! For any input, nothing panics, nothing is unbounded, and a guarded cache does not go back in
+//! time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Few, so that they meet.
+/// Few, so that they coincide.
 const IDS: [&str; 4] = ["", "a", "b", "c"];
 
 type ListedPod = (usize, Vec<(usize, State)>, Vec<(usize, State)>);

@@ -1,5 +1,4 @@
-//! Every order in which a small world's life, relists, on-demand relists, events and failures can
-//! come.
+//! All orders of a small world's life, relists, on-demand relists, events and failures.
 
 use cri_event_conformance::testing::pleg::{Features, LifecycleKind, Moment, State};
 
@@ -15,7 +14,7 @@ enum Move {
     Hear,
 }
 
-/// Plays every sequence of so many moves, and shows each world at its end.
+/// Plays every sequence of this length, and passes each final world to a closure.
 fn play_all(
     moves: &[Move],
     count: usize,
@@ -61,7 +60,7 @@ fn freshness(watcher: &Watcher) -> Option<Moment> {
     watcher.kubelet.cache.get(POD).map(|entry| entry.modified)
 }
 
-/// What a sync loop that follows events would think.
+/// The state in a sync loop that follows events.
 fn follows(watcher: &Watcher, id: &str, state: Option<State>) -> bool {
     let last = watcher.forwarded.get(id);
     match state {
@@ -73,8 +72,8 @@ fn follows(watcher: &Watcher, id: &str, state: Option<State>) -> bool {
     }
 }
 
-/// After one more relist the kubelet believes what a kubelet believes that has seen nothing else,
-/// and has forwarded the events to its sync loop.
+/// After one more relist the kubelet has the same state as a kubelet without history, and has sent
+/// the events to its sync loop.
 fn converges(mut truth: Truth, mut watcher: Watcher, path: &[Move]) {
     let features = match (watcher.kubelet.gate(), watcher.kubelet.evented_in_use()) {
         (false, _) => Features::Generic,
@@ -86,7 +85,7 @@ fn converges(mut truth: Truth, mut watcher: Watcher, path: &[Move]) {
     fresh.relist(&mut truth);
     assert_eq!(watcher.belief(), fresh.belief(), "{path:?}");
     assert_eq!(watcher.generic.pods(), fresh.generic.pods(), "{path:?}");
-    // A request outlives a pod that nobody knows; a failure's does not.
+    // A request outlives an unknown pod; that of a failure does not.
     if !path.contains(&Move::RequestInspection) {
         assert_eq!(watcher.generic.inspection_requests().len(), 0, "{path:?}");
     }

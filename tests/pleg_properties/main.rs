@@ -1,5 +1,5 @@
-//! What holds of the reference PLEGs whatever happens in whatever order: enumerated for a world of
-//! one pod, sampled for arbitrary input.
+//! Properties of the reference PLEGs for any order of inputs: enumerated for a world of one pod,
+//! sampled for arbitrary input.
 
 mod anything;
 mod interleavings;

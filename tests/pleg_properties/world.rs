@@ -1,4 +1,4 @@
-//! A world of one pod whose container lives and dies, and a kubelet that looks at it.
+//! A world of one pod with a container's life, and a kubelet that observes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) const POD: &str = "pod";
 const SANDBOX: &str = "s";
 const CONTAINER: &str = "c";
 
-/// The pod's life: what exists after each event, and the event.
+/// The pod's life: the existing objects after each event, and the event.
 const LIFE: [(
     Option<SandboxState>,
     Option<ContainerState>,
@@ -66,7 +66,7 @@ impl Truth {
         self.lived == LIFE.len()
     }
 
-    /// The next thing in the pod's life happens.
+    /// The next step of the pod's life.
     pub(crate) fn advance(&mut self) {
         let Some(&(sandbox, container, subject, kind)) = LIFE.get(self.lived) else {
             return;
@@ -90,7 +90,7 @@ impl Truth {
         });
     }
 
-    /// The states that the kubelet should come to know.
+    /// The states that the kubelet should know.
     pub(crate) fn states(&self) -> BTreeMap<&'static str, State> {
         let sandbox = self
             .sandbox
@@ -103,7 +103,7 @@ impl Truth {
         sandbox.into_iter().chain(container).collect()
     }
 
-    /// Time passes, and nothing else happens.
+    /// Lets time pass without a change.
     fn pass(&mut self, ns: i64) {
         self.now_ns += ns;
         if let Some(report) = &mut self.sandbox {
@@ -174,7 +174,7 @@ impl Watcher {
         self.inspect(&list, truth);
     }
 
-    /// Relists, and no inspection succeeds.
+    /// Relists, with failing inspections.
     pub(crate) fn relist_in_vain(&mut self, truth: &mut Truth) {
         truth.pass(1);
         let now = Moment::from_ns(truth.now_ns);
@@ -190,7 +190,7 @@ impl Watcher {
         self.listen();
     }
 
-    /// Takes the oldest event that it has not had yet.
+    /// Removes the oldest event that it has not received yet.
     pub(crate) fn hear(&mut self, truth: &mut Truth) -> Option<Receipt> {
         if truth.pending.is_empty() {
             return None;
@@ -201,7 +201,8 @@ impl Watcher {
         receipt
     }
 
-    /// What it believes of the pod, apart from when it was read and what only inspections show.
+    /// Its status of the pod, without the time of the reading and the fields that only inspections
+    /// show.
     pub(crate) fn belief(&self) -> Option<PodStatus> {
         let entry = self.kubelet.cache.get(POD)?;
         let status = entry.status().expect("the last inspection succeeded");

@@ -1,4 +1,4 @@
-//! What a scripted runtime lists and answers, in the CRI's terms.
+//! The lists and answers of a scripted runtime, in the CRI's types.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ struct Container {
     no_metadata: bool,
 }
 
-/// A runtime that holds what a snapshot says.
+/// A runtime with the content of a snapshot.
 pub(crate) struct Runtime {
     pub(crate) sandboxes: Vec<SandboxListing>,
     pub(crate) containers: Vec<ContainerListing>,
@@ -90,7 +90,7 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Lists everything, or what carries the label of one pod.
+    /// Lists all objects, or those with the label of one pod.
     pub(crate) fn new(snapshot: &Snapshot, pod: Option<&str>) -> Self {
         let sandboxes = snapshot.sandboxes.iter();
         let containers = snapshot.containers.iter();

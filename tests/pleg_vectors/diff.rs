@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Write};
 
-/// Says nothing if both are equal; else where they differ, `-` expected and `+` got.
+/// Does nothing if both are equal; otherwise prints the differences, `-` expected and `+` got.
 pub(crate) fn compare<T: PartialEq + Debug>(
     step: &str,
     expected: &T,

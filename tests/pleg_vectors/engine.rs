@@ -67,7 +67,7 @@ pub(crate) fn check(kind: &str, line: &str) -> Result<(), String> {
 }
 
 impl Engine {
-    /// Does a step. Returns whether it was an event that is ignored.
+    /// Executes a step. Returns whether it was an ignored event.
     fn take(&mut self, step: &Step) -> bool {
         match step {
             Step::Relist(relist) => self.relist(relist, None),

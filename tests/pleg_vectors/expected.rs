@@ -1,4 +1,4 @@
-//! What the vectors say of an engine's state after a step, and how ours is read.
+//! The expected state of an engine after a step, and the conversion of ours.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct After {
-    /// By pod, for the order between pods is not defined.
+    /// By pod, because the order between pods is undefined.
     pub(crate) events: BTreeMap<String, Vec<Told>>,
     pub(crate) discarded: u64,
     pub(crate) ignored: bool,

@@ -1,8 +1,8 @@
-//! Holds the reference PLEGs to what the kubelet's real code did: golden vectors, one per line of
-//! `fixtures/pleg/*.jsonl.gz`, or of the files in the folder that `PLEG_VECTORS` names.
+//! Compares the reference PLEGs with the kubelet's real code: golden vectors, one per line of
+//! `fixtures/pleg/*.jsonl.gz`, or of the files in the directory that `PLEG_VECTORS` names.
 //!
-//! Prints how many vectors of each family match. A difference shows the vector's name, the first
-//! step that differs, with the expected and the actual result.
+//! Prints the number of matching vectors of each family. A difference shows the vector's name, the
+//! first step that differs, with the expected and the actual result.
 
 mod cache;
 mod cri;
@@ -21,7 +21,7 @@ use flate2::read::MultiGzDecoder;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 
-/// What all vectors have.
+/// The common fields of all vectors.
 #[derive(Deserialize)]
 struct Head {
     kind: String,

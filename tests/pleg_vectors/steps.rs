@@ -1,4 +1,4 @@
-//! What the vectors feed an engine with.
+//! The inputs of an engine in the vectors.
 
 use cri_event_conformance::testing::history::SandboxState;
 use cri_event_conformance::testing::pleg::State;
@@ -33,7 +33,7 @@ pub(crate) struct Relist {
     pub(crate) snapshot: Option<Snapshot>,
 }
 
-/// A pod of the generic family, with what its status call returns.
+/// A pod of the generic family, with the result of its status call.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pod {

@@ -49,7 +49,7 @@ struct Fastpath {
     expected_error_count: u64,
 }
 
-/// What a stream loop did.
+/// The actions of a stream loop.
 #[derive(Debug, Default, PartialEq)]
 struct Did {
     log: Vec<String>,

@@ -1,6 +1,5 @@
 //! The pages about defects of runtimes, `ci/findings`: each entry of the built-in expectation files
-//! belongs to one, and what the files, the cases and the rules say of a defect is copied into its
-//! page.
+//! belongs to one, and its page contains the facts in these files, the cases and the rules.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +17,7 @@ const BEGIN: &str =
     "<!-- made of ci/expectations; UPDATE_EXPECT=1 cargo test --test readme writes it -->\n";
 const END: &str = "<!-- made until here -->\n";
 
-/// What a page has to say, in this order.
+/// The sections of a page, in order.
 const SECTIONS: [&str; 5] = [
     "\n## What a kubelet suffers\n",
     "\n## Reproduce\n",
@@ -27,14 +26,14 @@ const SECTIONS: [&str; 5] = [
     "\n## Upstream\n",
 ];
 
-/// Pages about what no case demands, so that no expectation file has an entry.
+/// Pages about defects that no case covers, so that no expectation file has an entry.
 const WITHOUT_ENTRY: [&str; 3] = [
     "containerd/exits-while-down-have-no-event.md",
     "cri-o/exits-while-down-have-no-event.md",
     "cri-o/panic-without-sandbox.md",
 ];
 
-/// How a reproduction begins.
+/// The beginning of a reproduction.
 const COMMAND: &str = "\n# cri-event-conformance ";
 
 /// The page of one defect.
@@ -47,7 +46,7 @@ struct Page {
 }
 
 impl Page {
-    /// Where it is, as seen from `ci/findings`.
+    /// Its path, relative to `ci/findings`.
     fn path(&self) -> String {
         format!("{}/{}.md", self.runtime, self.name)
     }
@@ -58,7 +57,7 @@ impl Page {
         title.unwrap_or_else(|| panic!("{} begins with no title", self.path()))
     }
 
-    /// What stands under the last heading.
+    /// The text under the last heading.
     fn upstream(&self) -> &str {
         let upstream = self.text.split_once(SECTIONS[4]);
         upstream.map_or("", |(_, upstream)| upstream)
@@ -95,7 +94,7 @@ fn pages() -> Vec<Page> {
     pages
 }
 
-/// What the expectation files say of one defect.
+/// The entries of the expectation files for one defect.
 #[derive(Default)]
 struct Entries {
     measured: String,
@@ -104,7 +103,7 @@ struct Entries {
 }
 
 impl Entries {
-    /// The ids that fail, each once, and in which cases an invariant does.
+    /// The ids that fail, each once, and the cases in which an invariant does.
     fn ids(&self) -> Vec<&str> {
         let mut ids = Vec::new();
         for failure in &self.failures {
@@ -133,7 +132,7 @@ impl Entries {
     }
 }
 
-/// The entries of each page, by its path. What has no page stands under that of no name.
+/// The entries of each page, by its path. Entries without a page are under the empty name.
 fn entries() -> BTreeMap<String, Entries> {
     let mut entries = BTreeMap::<String, Entries>::new();
     for Known {
@@ -183,13 +182,13 @@ fn rule(cases: &[Case], id: &str) -> (String, String, String) {
     )
 }
 
-/// How often it fails, with the bound that a run checks.
+/// Its failure rate, with the limit in a run.
 fn how_often(failure: &KnownFailure) -> String {
     let bound = failure.at_most.map(|bound| format!(", at most in {bound}"));
     format!("{}{}", word(failure), bound.unwrap_or_default())
 }
 
-/// The part of a page that follows from its entries.
+/// The part of a page derived from its entries.
 fn measured(runtime: &str, entries: &Entries, cases: &[Case]) -> String {
     let mut text = format!(
         "\n## Measured\n\nOn {runtime} {}.\n\n\
@@ -240,7 +239,7 @@ fn measured(runtime: &str, entries: &Entries, cases: &[Case]) -> String {
     text
 }
 
-/// A page with the part that follows from its entries.
+/// A page with the part derived from its entries.
 fn made(page: &Page, entries: &Entries, cases: &[Case]) -> String {
     let Some((before, rest)) = page.text.split_once(BEGIN) else {
         panic!("{} has no line {BEGIN}", page.path());

@@ -1,5 +1,5 @@
-//! `ci/expectations/KINDS.md` lists each kind of finding and what finds it. The built-in
-//! expectation files name only kinds that their cases and invariants can have.
+//! `ci/expectations/KINDS.md` lists each kind of finding and its sources. The built-in expectation
+//! files name only kinds that their cases and invariants can have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,8 +12,9 @@ use cri_event_conformance::testing::verdicts::{Known, builtin_files, kinds_by_id
 use expect_test::expect_file;
 use serde_yaml::with::singleton_map_recursive;
 
-/// What finds each kind: invariants by their ids, checks by their words, and every case. A check is
-/// asked as it stands in the cases; the rule that a check `invariant` names is not repeated there.
+/// The sources of each kind: invariants by their ids, checks by their words, and every case. A
+/// check is queried as used in the cases; the rule named by a check `invariant` is not repeated
+/// there.
 fn finders() -> BTreeMap<Kind, BTreeSet<String>> {
     let mut finders = BTreeMap::<Kind, BTreeSet<String>>::new();
     let mut add = |kinds: Vec<Kind>, finder: &str| {
@@ -41,8 +42,7 @@ fn finders() -> BTreeMap<Kind, BTreeSet<String>> {
     finders
 }
 
-/// A kind that nothing finds is a leftover; what a rule or check finds without declaring it fails a
-/// debug assertion.
+/// A kind without a source is a leftover; a finding of an undeclared kind fails a debug assertion.
 #[test]
 fn each_kind_of_finding_is_found_by_a_rule_a_check_or_a_step() {
     let finders = finders();

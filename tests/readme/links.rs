@@ -1,5 +1,5 @@
-//! The pages are in one piece: links between them lead somewhere, the files that they name exist,
-//! and the first page is short.
+//! The pages are consistent: links between them resolve, named files exist, and the first page is
+//! short.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use cri_event_conformance::testing::cli::Cli;
 
-/// The longest README that somebody reads to its end.
+/// The maximum length of a README that users read to its end.
 const README_BYTES: usize = 10_000;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The pages in a folder and below it.
+/// The pages in a directory and below it.
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder can be read") {
         let path = entry.expect("it can be listed").path();
@@ -38,7 +38,7 @@ fn prose(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The targets of links, but for those to other sites.
+/// The targets of links, except those to other sites.
 fn links(text: &str) -> Vec<String> {
     let targets = text.split("](").skip(1);
     let targets = targets.filter_map(|rest| rest.split(')').next());
@@ -48,7 +48,7 @@ fn links(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The anchors of a page: its headings as GitHub writes them.
+/// The anchors of a page: its headings in GitHub's form.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let anchor = |heading: &str| -> String {
@@ -105,7 +105,7 @@ fn no_page_links_to_a_summary() {
     }
 }
 
-/// The command lines of the suite in a page's blocks of code and in its code of one line.
+/// The command lines of the suite in a page's blocks of code and in its inline code.
 fn commands(text: &str) -> Vec<String> {
     let lines = text.replace("\\\n", " ");
     let mut found = Vec::new();
@@ -120,7 +120,7 @@ fn commands(text: &str) -> Vec<String> {
         let Some(command) = prompted.filter(|_| in_code) else {
             continue;
         };
-        // What follows in the shell is none of the suite's.
+        // The rest belongs to the shell.
         let ends = [
             "   #", " | ", " > ", " >> ", " && ", " & ", "; ", " 2>", " || ", "  #",
         ];
@@ -135,11 +135,11 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
-/// The command lines of the suite that messages of the program name, with values in their gaps.
+/// The command lines of the suite in messages of the program, with values in their gaps.
 fn printed_commands(source: &str) -> Vec<String> {
     let is_code = |line: &&str| !line.trim_start().starts_with("//");
     let lines: Vec<_> = source.lines().filter(is_code).map(str::trim).collect();
-    // A line that ends with a backslash goes on in the next one.
+    // A line that ends with a backslash continues in the next one.
     let text = lines.join("\n").replace("\\\n", "");
     let starts = text.match_indices("cri-event-conformance ");
     let starts = starts.filter(|(at, _)| !text[..*at].ends_with(['/', '-', '.']));
@@ -151,7 +151,7 @@ fn printed_commands(source: &str) -> Vec<String> {
             match word.split_once('{') {
                 None => words.push(word),
                 Some(("", _)) => words.push("unix:///run/x.sock"),
-                // What an option before it may add.
+                // The possible output of an option before it.
                 Some((word, _)) => words.push(word),
             }
         }
@@ -171,7 +171,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Asserts that all the commands, more than so many, can be given.
+/// Asserts that the suite accepts all the commands, of which there are more than a minimum.
 fn are_understood(files: &[PathBuf], commands: fn(&str) -> Vec<String>, more_than: usize) {
     let (mut tried, mut refused) = (0, Vec::new());
     for file in files {
@@ -243,7 +243,7 @@ fn tests_that_pages_name_exist() {
     assert!(named.len() > 20 && missing.is_empty(), "{missing:?}");
 }
 
-/// Of a path such as `cases/<area>/<claim>.yaml` the folder must exist that is named in full.
+/// For a path such as `cases/<area>/<claim>.yaml` the directory named in full must exist.
 #[test]
 fn files_that_pages_name_exist() {
     let mut found = Vec::new();

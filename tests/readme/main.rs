@@ -1,5 +1,5 @@
-//! The pages say what is so: the numbers and the output in `README.md`, the tables of known
-//! failures, generated from `ci/expectations`, and the reference of the case language.
+//! The pages are correct: the numbers and the output in `README.md`, the tables of known failures,
+//! generated from `ci/expectations`, and the reference of the case language.
 
 mod findings;
 mod kinds;
@@ -24,7 +24,7 @@ use expect_test::expect_file;
 const BEGIN: &str = "<!-- made of the files here; UPDATE_EXPECT=1 cargo test --test readme -->\n";
 const END: &str = "<!-- the table ends -->\n";
 
-/// The columns: what runtimes call themselves, and their versions that were measured.
+/// The columns: the names of runtimes, and their measured versions.
 const RUNTIMES: [(&str, &str, &str); RUNTIME_COUNT] = [
     ("containerd 1.7", "containerd", "1.7.24"),
     ("containerd 2.1", "containerd", "2.1.9"),
@@ -32,7 +32,7 @@ const RUNTIMES: [(&str, &str, &str); RUNTIME_COUNT] = [
 ];
 const RUNTIME_COUNT: usize = 3;
 
-/// With what they were measured, as the words for it: OCI runtimes and cgroups.
+/// The measured OCI runtimes.
 const HANDLERS: [&str; 2] = ["runc", "crun"];
 const CGROUPS: [&str; 2] = ["v1", "v2"];
 
@@ -40,7 +40,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// How often it fails, as a word.
+/// Its failure rate, as a word.
 fn word(failure: &KnownFailure) -> String {
     match failure.rate {
         Some(rate) => format!("in {rate}"),
@@ -64,7 +64,7 @@ fn entries<'a>(files: &'a [Known], facts: &RuntimeFacts, id: &str) -> Vec<&'a Kn
         .collect()
 }
 
-/// What a cell says: how often it fails, and with what if not with all.
+/// The content of a cell: the failure rate, and the conditions if not all are affected.
 fn cell(files: &[Known], (name, version): (&str, &str), id: &str) -> String {
     let mut words = BTreeMap::<String, BTreeSet<(&str, &str)>>::new();
     for handler in HANDLERS {
@@ -106,12 +106,12 @@ fn cell(files: &[Known], (name, version): (&str, &str), id: &str) -> String {
     }
 }
 
-/// How binding it is for the consumer that it binds most.
+/// The highest level in any profile.
 fn level(checker: &Checker<'_>) -> Level {
     checker.levels.highest().unwrap_or(Level::May)
 }
 
-/// Links of all entries, each with the end of its path.
+/// Links of all entries, each named by the end of its path.
 fn links(files: &[Known], id: &str) -> String {
     let entries = files.iter().flat_map(|file| &file.known);
     let of_id = entries.filter(|entry| entry.case == id);
@@ -141,7 +141,7 @@ fn fixed_in(files: &[Known], id: &str) -> String {
     fixed.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// What is said above the rows of a level.
+/// The heading above the rows of a level.
 fn heading(level: Level) -> &'static str {
     match level {
         Level::Must => {
@@ -225,8 +225,8 @@ fn the_files_can_be_read_and_name_what_there_is() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// An invariant is judged on every case. An entry that says neither in which cases it is known to
-/// be broken nor how often takes every bug that breaks it for known.
+/// An invariant is judged on every case. An entry that names neither cases nor a rate would accept
+/// every bug that breaks the invariant.
 #[test]
 fn entries_of_invariants_name_cases_or_bound_the_rate() {
     // containerd 1.7 breaks the one with every sandbox of every case. The other finding is a single
@@ -269,7 +269,7 @@ fn every_listed_failure_stands_in_the_table() {
     assert!(listed > 10, "{listed}");
 }
 
-/// A link into a branch shows other lines next week.
+/// Lines behind a link to a branch change over time.
 #[test]
 fn links_to_sources_are_of_a_version() {
     let entries = builtin().into_iter().flat_map(|known| known.known);

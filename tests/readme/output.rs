@@ -1,5 +1,5 @@
-//! The output that pages show is what the suite prints: each block begins with its command,
-//! and has `...` where lines are left out.
+//! The output in pages is that of the suite: each block begins with its command, and has `...` in
+//! place of omitted lines.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,9 @@ use std::process::Command;
 
 use expect_test::expect_file;
 
-/// A block of output.
 struct Block {
     page: &'static str,
-    /// The arguments of the command, as the page has them.
+    /// The arguments of the command, as in the page.
     arguments: &'static str,
     parts: &'static [Part],
 }
@@ -78,7 +77,7 @@ const BLOCKS: [Block; 3] = [
     },
 ];
 
-/// What the suite prints, run in the project's folder.
+/// The output of the suite, run in the project's directory.
 fn run(arguments: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_cri-event-conformance"))
         .args(arguments.split(' '))
@@ -108,7 +107,7 @@ fn excerpt(output: &str, parts: &[Part]) -> String {
     shown.trim_end().to_owned()
 }
 
-/// A text without the durations of cases. Simulated time depends on what else runs at the moment.
+/// A text without the durations of cases. Simulated time depends on the load of the machine.
 fn without_durations(text: &str) -> String {
     let line = |line: &str| match line.rsplit_once(" (") {
         Some((line, rest)) if rest.ends_with(" s)") => line.to_owned(),

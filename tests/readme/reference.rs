@@ -1,5 +1,5 @@
-//! `cases/REFERENCE.md`, the vocabulary of a case file. It is generated from the JSON Schema, so
-//! from the doc comments of the types that read a case; the cases give each word its example.
+//! `cases/REFERENCE.md`, the vocabulary of a case file. It is generated from the JSON Schema, and
+//! so from the doc comments of the types for a case; the cases provide an example for each word.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -20,7 +20,7 @@ const HEAD: &str = "\
 A key is required unless its type says `optional`.
 ";
 
-/// The types that have a section of their own, with the title of the section.
+/// The types with their own section, with its title.
 const SECTIONS: [(&str, &str); 4] = [
     ("Need", "Needs"),
     ("Step", "Steps"),
@@ -28,17 +28,17 @@ const SECTIONS: [(&str, &str); 4] = [
     ("Check", "Checks"),
 ];
 
-/// The longest example that is shown.
+/// The maximum length of an example.
 const EXAMPLE_COLUMNS: usize = 160;
 
-/// One use of a word, as a case spells it.
+/// One use of a word in a case.
 struct Example {
     text: String,
-    /// The path of the case's file, as seen from `cases`.
+    /// The path of the case's file, relative to `cases`.
     path: String,
 }
 
-/// The schema of a case file, and the use that the cases make of its words.
+/// The schema of a case file, and the uses of its words in the cases.
 struct Vocabulary {
     schema: Value,
     /// The shortest use of each word of each type.
@@ -50,7 +50,7 @@ fn target(node: &Value) -> Option<&str> {
     node["$ref"].as_str()?.strip_prefix("#/$defs/")
 }
 
-/// A schema without `null`, which stands for a key that is absent.
+/// A schema without `null`, which represents an absent key.
 fn without_null(node: &Value) -> &Value {
     let choices = node["anyOf"].as_array().into_iter().flatten();
     let mut present = choices.filter(|choice| choice["type"] != "null");
@@ -62,7 +62,7 @@ fn choices(node: &Value) -> impl Iterator<Item = &Value> {
     node["oneOf"].as_array().into_iter().flatten()
 }
 
-/// The word that a choice stands for, and the schema of what follows it.
+/// The word of a choice, and the schema of its content.
 fn word(choice: &Value) -> Option<(&str, Option<&Value>)> {
     if let Some(word) = choice["const"].as_str() {
         return Some((word, None));
@@ -118,7 +118,7 @@ fn entry(value: &Yaml) -> String {
     inner.unwrap_or(&text).to_owned()
 }
 
-/// The name of a type, with a link to where it is described.
+/// The name of a type, with a link to its description.
 fn type_name(node: &Value) -> String {
     let node = without_null(node);
     if let Some(name) = target(node) {
@@ -144,7 +144,7 @@ fn type_name(node: &Value) -> String {
     }
 }
 
-/// The keys of a mapping: those that it must have first, in the order of the type.
+/// The keys of a mapping: required ones first, in the order of the type.
 fn keys(text: &mut String, node: &Value) {
     let Some(properties) = node["properties"].as_object() else {
         return;
@@ -187,7 +187,7 @@ fn words(text: &mut String, node: &Value) {
     }
 }
 
-/// What stands under a type's heading.
+/// The text under a type's heading.
 fn body(text: &mut String, node: &Value) {
     let mut list = String::new();
     keys(&mut list, node);
@@ -280,7 +280,7 @@ impl Vocabulary {
             .collect()
     }
 
-    /// A word of a section: what it means, its keys, and an example.
+    /// A word of a section: its meaning, its keys, and an example.
     fn word(&self, text: &mut String, section: &str, choice: &Value) {
         let (word, payload) = word(choice).expect("a word");
         let _ = writeln!(text, "\n### `{word}`\n\n{}", self.meaning(choice, payload));
@@ -306,7 +306,7 @@ impl Vocabulary {
         }
     }
 
-    /// The doc comment of the word, and what the one of its type adds.
+    /// The doc comment of the word, followed by that of its type.
     fn meaning(&self, choice: &Value, payload: Option<&Value>) -> String {
         let own = description(choice);
         let Some(name) = payload.and_then(target) else {

@@ -1,17 +1,17 @@
-//! Runs of the built program against a real containerd: however one ends, nothing of it is left at
-//! the runtime, and a pod of somebody else is as it was.
+//! Runs of the built program against a real containerd: for any end of a run, nothing of it is left
+//! at the runtime, and a foreign pod is unchanged.
 //!
 //! The runtimes come from `ci/test`, through the environment:
 //!
-//! * `CRI_TEST_ENDPOINT`: containerd 2.x, which is only asked for pods and images;
+//! * `CRI_TEST_ENDPOINT`: containerd 2.x, which other tests share;
 //! * `CRI_TEST_CONTAINERD_CTL`: the path of `ci/containerd`, to start more of them for the tests
-//!   that restart one, or clean up all that is there;
-//! * `CRI_TEST_CRIO_BIN`: programs for the `ci/crio` beside it, which `ci/test` has not;
+//!   that restart one, or remove all pods;
+//! * `CRI_TEST_CRIO_BIN`: programs for the `ci/crio` beside it, not set by `ci/test`;
 //! * `CRI_TEST_ENDPOINT_1_6`: containerd 1.6, which has no events;
-//! * `CRI_TEST_PROMETHEUS`: the folder of `prometheus` and `promtool`.
+//! * `CRI_TEST_PROMETHEUS`: the directory of `prometheus` and `promtool`.
 //!
-//! A test whose runtime is not there is shown as ignored, with the reason: it has not run, and must
-//! not look as if it had. For this the file has a `main` of its own.
+//! A test without its runtime is shown as ignored, with the reason. For this the file has its own
+//! `main`.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
 
@@ -29,18 +29,18 @@ mod watch;
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
-/// What a test needs before it can run.
+/// The requirement of a test.
 #[derive(Clone, Copy, Debug)]
 enum Needs {
-    /// A containerd that others use, too.
+    /// A shared containerd.
     Shared,
-    /// One of its own.
+    /// A separate containerd.
     Own,
-    /// A CRI-O of its own.
+    /// A separate CRI-O.
     Crio,
-    /// One without events.
+    /// A containerd without events.
     Old,
-    /// A containerd that others use, too, and a Prometheus.
+    /// A shared containerd, and a Prometheus.
     Prometheus,
 }
 

@@ -1,4 +1,4 @@
-//! A run next to pods of others that come and go.
+//! A run next to foreign pods that are created and removed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::thread;
@@ -10,14 +10,14 @@ use crate::node::Node;
 use crate::tests::json;
 use crate::watch::{remove_pod, run_pod};
 
-/// Of several areas, among them those whose checks look at all events and lists of the node.
+/// Of several areas, including those whose checks use all events and lists of the node.
 const CASES: [&str; 8] = [
     "ORD-01", "ORD-02", "CMP-01", "REL-01", "SBX-01", "SBX-03", "SNP-01", "STR-01",
 ];
 const PODS: usize = 20;
-/// How many of them the longest run sees coming, on a loaded machine.
+/// The maximum number of replaced pods during the run, on a loaded machine.
 const REPLACED: usize = 2_000;
-/// The longest that a run may take, on a loaded machine.
+/// The maximum duration of a run, on a loaded machine.
 const RUN: Duration = Duration::from_secs(120);
 
 pub(crate) fn pods_of_others_change_no_verdict_and_are_left_alone(node: &Node) {
@@ -44,8 +44,7 @@ pub(crate) fn pods_of_others_change_no_verdict_and_are_left_alone(node: &Node) {
     assert_eq!(busy, quiet);
 }
 
-/// The verdict of each case and invariant of a run. What is known to fail now and then is as good
-/// as a pass.
+/// The verdict of each case and invariant of a run. An intermittent known failure counts as a pass.
 fn verdicts(node: &Node) -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--json", "r.json", "--expectations", "builtin"];

@@ -1,4 +1,4 @@
-//! A real runtime as the tests see it: what is there, and what of it belongs to a run.
+//! A real runtime for the tests: its objects, and which of them belong to a run.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,12 +20,11 @@ use tokio::runtime::Runtime;
 use crate::Needs;
 use crate::suite::{Running, Suite, suite};
 
-/// The longest that anything here is waited for.
+/// The timeout of all waits.
 const BOUND: Duration = Duration::from_secs(20);
-/// How often the runtime is asked meanwhile.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A runtime, and how to reach it.
+/// A runtime, and its endpoint.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) endpoint: String,
@@ -33,7 +32,7 @@ pub(crate) struct Node {
     own: Option<Own>,
 }
 
-/// A runtime that was started for one test, by `ci/containerd` or `ci/crio`.
+/// A runtime started for one test, by `ci/containerd` or `ci/crio`.
 #[derive(Debug)]
 struct Own {
     ctl: PathBuf,
@@ -70,7 +69,7 @@ impl Node {
         })
     }
 
-    /// Runs a test next to a pod of no run, and checks that the pod is left unchanged.
+    /// Runs a test next to a foreign pod, and checks that the pod is unchanged.
     pub(crate) fn next_to_a_foreign_pod(&self, test: fn(&Self)) {
         let uid = uuid::Uuid::new_v4().to_string();
         let spec = SandboxSpec {
@@ -100,12 +99,12 @@ impl Node {
         suite(args.iter().chain(&["-r", &self.endpoint]))
     }
 
-    /// Asks the runtime, on a connection of its own: it may have been restarted.
+    /// Calls the runtime on a new connection: it may have been restarted.
     pub(crate) fn ask(&self, request: &Request) -> Reply {
         self.try_to(request).unwrap()
     }
 
-    /// The same, where the runtime may refuse.
+    /// The same, if the runtime may refuse.
     pub(crate) fn try_to(&self, request: &Request) -> Result<Reply, CallFault> {
         let endpoint: Endpoint = self.endpoint.parse().unwrap();
         let asked = async {
@@ -115,7 +114,7 @@ impl Node {
         self.runtime.block_on(asked)
     }
 
-    /// Whether the sandbox is there, and ready.
+    /// Whether the sandbox exists, and is ready.
     pub(crate) fn is_ready(&self, id: &SandboxId) -> bool {
         let listed = self.sandbox(id);
         listed.is_some_and(|sandbox| sandbox.state == SandboxState::Ready)
@@ -191,7 +190,7 @@ impl Node {
         run
     }
 
-    /// Asks again and again until the answer is the wanted one.
+    /// Repeats a call until the reply is the wanted one.
     #[track_caller]
     pub(crate) fn wait_until(&self, request: &Request, is_wanted: impl Fn(&Reply) -> bool) {
         let endpoint: Endpoint = self.endpoint.parse().unwrap();
@@ -230,14 +229,15 @@ impl Node {
             .map(|verb| format!("{runtimes}'{}' {verb} {}", own.ctl.display(), own.name))
     }
 
-    /// Ends the runtime's own process, not what it runs, by TERM or KILL, and starts it again.
+    /// Ends the runtime's own process, but not its containers, by TERM or KILL, and starts it
+    /// again.
     pub(crate) fn restart(&self, signal: &str) {
         let own = self.own.as_ref().unwrap();
         own.command(&["restart", &own.name, "--signal", signal]);
     }
 }
 
-/// The id that a run has printed.
+/// The id in the output of a run.
 #[track_caller]
 pub(crate) fn run_id(err: &str) -> String {
     let id = err.lines().find_map(|line| line.strip_prefix("run "));

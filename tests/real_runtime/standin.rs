@@ -1,5 +1,5 @@
-//! `watch` beside a stand-in for a kubelet, which makes pods over the CRI with a kubelet's labels:
-//! they crash, complete, are removed and made anew, while the runtime restarts and is killed.
+//! `watch` beside a simulated kubelet, which creates pods over the CRI with a kubelet's labels:
+//! they crash, complete, and are removed and recreated, while the runtime restarts and is killed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::suite::Running;
 use crate::tests::json;
 use crate::watch::ASKED;
 
-/// Much longer than the stand-in needs, so that its last pod is quiet before the end.
+/// Much longer than the simulated kubelet needs, so that its last pod is idle before the end.
 const WATCHED: &str = "45s";
 const AT_MOST: Duration = Duration::from_secs(70);
-/// Four such annotations make lists of 6 MB: containerd's shims take requests of 4 MB.
+/// Four such annotations make lists of 6 MB: containerd's shims accept requests of 4 MB.
 const LONG: usize = 3 << 19;
 
-/// Each is judged for alone. Others than kubelets may miss events.
+/// Each is judged separately. Consumers other than kubelets may miss events.
 const PROFILES: [&str; 2] = ["cache", "hint"];
 
 /// A pod, with its sandboxes and containers in order.
@@ -35,7 +35,6 @@ struct Pod<'a> {
     attempts: u32,
 }
 
-/// The stand-in.
 struct Kubelet<'a> {
     node: &'a Node,
     image: String,
@@ -93,7 +92,7 @@ impl Pod<'_> {
         self.sandboxes.push((id, spec));
     }
 
-    /// Makes and starts a container in the newest sandbox. A kubelet keeps one that is dead.
+    /// Creates and starts a container in the newest sandbox. A kubelet keeps a dead one.
     fn container(&mut self, workload: &Workload) {
         let id = self.create(workload.command()).unwrap();
         self.ask(&Request::StartContainer(id));
@@ -103,7 +102,7 @@ impl Pod<'_> {
         }
     }
 
-    /// Makes a container that cannot run: CRI-O refuses to create it, containerd to start it.
+    /// Creates a container that cannot run: CRI-O refuses to create it, containerd to start it.
     fn cannot_start(&mut self) {
         let created = self.create(vec!["/no/such/program".to_owned()]);
         let started = created.map(Request::StartContainer);
@@ -146,7 +145,7 @@ impl Pod<'_> {
             });
     }
 
-    /// Ends and is restarted so many times.
+    /// Crashes and is restarted this many times.
     fn crashes(&mut self, times: usize) {
         for _ in 0..times {
             self.ends();
@@ -154,7 +153,7 @@ impl Pod<'_> {
         }
     }
 
-    /// Its sandbox is made anew.
+    /// Recreates its sandbox.
     fn renew(&mut self, workload: &Workload) {
         let (id, _) = self.sandboxes.last().unwrap().clone();
         self.ask(&Request::StopSandbox(id));
@@ -222,7 +221,7 @@ pub(crate) fn a_watch_beside_a_kubelet_raises_no_false_alarm_and_misses_no_loss(
     }
 }
 
-/// What happens to the pods. After each restart the streams are open again before it goes on.
+/// The life of the pods. After each restart it waits until the streams are open again.
 fn live(kubelet: &Kubelet<'_>, watches: &[Running]) {
     let Kubelet { node, .. } = kubelet;
     let complete = Workload::Exit {

@@ -1,7 +1,7 @@
-//! The tests. Each gets a runtime, on which there is a pod of somebody else.
+//! The tests. Each gets a runtime with a foreign pod.
 //!
 //! None runs cases of many rounds: in one of some hundreds containerd reports DELETED before
-//! STOPPED, which is another matter.
+//! STOPPED, which is a separate bug.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,11 +23,11 @@ pub(crate) use crate::watch::*;
 
 /// A case whose container runs for two seconds after the stop signal.
 const LONG_CASE: &str = "STP-02";
-/// One that comes after it.
+/// One that follows it.
 const NEXT_CASE: &str = "STP-06";
 /// A case that containerd fails: a container that could not start is never reported STOPPED.
 const FAILING_CASE: &str = "FLR-02";
-/// For cases that wait for what does not come.
+/// For cases that wait for missing events.
 const SHORT_BOUNDS: [&str; 2] = ["--timeout-scale", "0.3"];
 /// An interrupted run ends once its calls have returned and its pods are removed.
 const ORDERLY: Duration = Duration::from_secs(10);
@@ -43,8 +43,8 @@ pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What a `JUnit` report counts: tests, failures, errors and skipped ones, by its attributes and by
-/// its elements, which must agree.
+/// The counts of a `JUnit` report: tests, failures, errors and skipped ones, by its attributes and
+/// by its elements, which must agree.
 #[track_caller]
 fn junit(path: &Path) -> [usize; 4] {
     let text = fs::read_to_string(path).unwrap();
@@ -95,7 +95,7 @@ pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
     }
 }
 
-/// However a run ends, its reports follow from its history alone.
+/// For any end of a run, its reports follow from its history alone.
 pub(crate) fn a_run_is_judged_again_from_its_history_to_the_same_reports(node: &Node) {
     let plain = [FAILING_CASE, "ORD-01", "SBX-03"];
     let one_by_one = ["SBX-01", "SBX-04", "--test-threads", "1"];
@@ -127,8 +127,8 @@ fn is_judged_again(node: &Node, cases: &[&str], environment: &[(&str, &str)]) {
     assert_eq!(text(&ran), text(&checked), "{cases:?}");
 }
 
-/// What was printed. Cases end in the order in which they end, and what was skipped for the same
-/// reason is printed where the first of it ends.
+/// The output. Cases end in any order, and the reason for skipped cases is printed with the first
+/// of them.
 fn text(ended: &Ended) -> Vec<String> {
     let lines = ended.out.lines().filter(|line| {
         let of_printing = ["JUnit report: ", "JSON report: "];
@@ -314,7 +314,7 @@ pub(crate) fn cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on(nod
     }
 }
 
-/// CMP-09 of two suites: what is somebody else's is seen, and judged by nobody.
+/// CMP-09 of two suites: foreign events are received, but not judged.
 pub(crate) fn two_runs_at_once_judge_each_its_own(node: &Node) {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let args = [LONG_CASE, "ORD-01", "SBX-03", "--history", "h.binpb"];
@@ -342,7 +342,7 @@ pub(crate) fn two_runs_at_once_judge_each_its_own(node: &Node) {
     );
 }
 
-/// The UIDs of a run's own pods, and of all those that it saw an event of.
+/// The UIDs of a run's own pods, and of all pods with an event.
 #[derive(Debug, Default)]
 struct RunPods {
     asked_for: BTreeSet<PodUid>,

@@ -1,4 +1,4 @@
-//! `watch` at a real runtime, where another client makes and removes pods.
+//! `watch` at a real runtime, with another client that creates and removes pods.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use crate::node::Node;
 const AT_ONCE: Duration = Duration::from_secs(5);
 pub(crate) const ASKED: &str = "the event stream is requested";
 
-/// A pod that the watch has not made.
+/// A pod of another client.
 pub(crate) fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
     let uid = uuid::Uuid::new_v4().to_string();
     let spec = Arc::new(SandboxSpec {
@@ -39,7 +39,7 @@ pub(crate) fn remove_pod(node: &Node, id: &SandboxId) {
     node.ask(&Request::RemoveSandbox(id.clone()));
 }
 
-/// A container in the pod whose start fails, of any image that is there.
+/// A container in the pod whose start fails, of any existing image.
 fn fail_to_start(node: &Node, (pod, spec): (&SandboxId, &Arc<SandboxSpec>)) -> ContainerId {
     let container = ContainerSpec {
         sandbox: pod.clone(),
@@ -150,7 +150,7 @@ fn scrape(address: &str) -> String {
     body.to_owned()
 }
 
-/// What `promtool check metrics` finds.
+/// The findings of `promtool check metrics`.
 fn check(metrics: &str) -> Vec<String> {
     let mut checked = program("promtool");
     checked.args(["check", "metrics"]);
@@ -220,7 +220,7 @@ fn served_at(said: &str) -> String {
     address.split_once("/metrics").unwrap().0.to_owned()
 }
 
-/// `promtool` can read them, and all that its lint finds is how a kubelet names its counters.
+/// `promtool` can read them, and its lint complains only about a kubelet's names of counters.
 fn named_as_a_kubelets(metrics: &str) {
     assert_eq!(
         check(metrics),
@@ -236,7 +236,7 @@ fn named_as_a_kubelets(metrics: &str) {
     );
 }
 
-/// The answer to a query of a Prometheus that scrapes the address, once there is one.
+/// The answer to a query of a Prometheus that scrapes the address, once available.
 fn query(address: &str, query: &str) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -1,4 +1,4 @@
-//! Each fuzz target takes its seeds, and whatever else it begins with, without a panic.
+//! Each fuzz target processes its seeds and its other initial inputs without a panic.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
@@ -26,7 +26,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use conversation::Conversation;
 use script::Script;
 
-/// Gives a target every file of these folders.
+/// Passes every file of these directories to a target.
 #[track_caller]
 fn takes(folders: &[&str], target: impl Fn(&[u8])) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -57,7 +57,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// As libFuzzer makes a target's input of bytes; nothing if they are too few.
+/// A target's input from bytes, as libFuzzer makes it; `None` if they are too few.
 fn made_of<'a, T: Arbitrary<'a>>(bytes: &'a [u8]) -> Option<T> {
     T::arbitrary_take_rest(Unstructured::new(bytes)).ok()
 }

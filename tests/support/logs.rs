@@ -7,7 +7,7 @@ use cri_event_conformance::testing::history::{
     Body, CallId, ContainerId, ContainerStatus, Reply, Request, codec,
 };
 
-/// Checks it of a recorded run; returns how many reports of a log path agree with what was asked.
+/// Checks a recorded run; returns the number of reports with the requested log path.
 #[track_caller]
 pub(crate) fn every_container_has_a_log(history: &Path) -> usize {
     let bytes = std::fs::read(history).unwrap();

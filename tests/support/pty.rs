@@ -1,4 +1,4 @@
-//! The program on a terminal: a pseudoterminal, of which a parser keeps the screen.
+//! The program on a pseudoterminal, with a parser for the screen.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,7 +14,7 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use vt100::Parser;
 
-/// Nothing that is tested may take as long, unless it hangs.
+/// The timeout of a hanging test.
 const BOUND: Duration = Duration::from_secs(120);
 /// Lines of the terminal.
 const ROWS: NonZeroU16 = NonZeroU16::new(24).unwrap();
@@ -24,9 +24,8 @@ pub(crate) struct OnTerminal {
     child: Child,
     keyboard: File,
     output: Receiver<Vec<u8>>,
-    /// What a user sees.
+    /// The content of the screen.
     pub(crate) screen: Parser,
-    /// All that was written.
     pub(crate) written: Vec<u8>,
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn on_terminal<T: AsRef<OsStr>>(
 }
 
 impl OnTerminal {
-    /// Waits until the screen is so, or fails.
+    /// Waits until the screen satisfies a condition, with a timeout.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, what: &str, is_so: impl Fn(&str) -> bool) {
         let began = host::now();
@@ -101,7 +100,6 @@ impl OnTerminal {
         }
     }
 
-    /// Types a key.
     pub(crate) fn press(&mut self, key: u8) {
         self.keyboard.write_all(&[key]).unwrap();
     }
@@ -129,14 +127,15 @@ impl OnTerminal {
         rows.join("\n")
     }
 
-    /// Lets the screen show more, no line of which may be wider than it.
+    /// Adds output to the screen; no line of it may be wider than the screen.
     fn take(&mut self, bytes: &[u8]) {
         self.written.extend_from_slice(bytes);
         self.screen.process(bytes);
         let screen = self.screen.screen();
         let (_, columns) = screen.size();
         let mut rows = (0..).zip(screen.rows(0, columns.get()));
-        // A status fills its lines with spaces, after which the terminal goes on in the next line.
+        // A status fills its lines with spaces, after which the terminal continues in the next
+        // line.
         let is_wide = |row, text: &str| screen.row_wrapped(row) && !text.ends_with(' ');
         let wide = rows.find(|(row, text)| is_wide(*row, text) && must_fit(text));
         assert!(wide.is_none(), "{wide:?} is too wide:\n{}", self.contents());

@@ -1,5 +1,5 @@
 //! The built program as a process: started with a clean environment, its output captured, and its
-//! end awaited with a bound.
+//! end awaited with a timeout.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,8 +16,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-/// Nothing that is tested may take as long, unless it hangs. A run of all cases on the model takes
-/// 20 s without optimization, and twice as long on a machine with other work.
+/// The timeout of a hanging test. A run of all cases on the model takes 20 s without optimization,
+/// and twice as long on a loaded machine.
 const BOUND: Duration = Duration::from_secs(120);
 
 /// A command line of the program.
@@ -34,7 +34,7 @@ pub(crate) struct Running {
     over: bool,
 }
 
-/// How a process ended, and what it printed.
+/// The end of a process, and its output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// The exit code; a shell's 128 + N for a signal's death.
@@ -55,8 +55,8 @@ struct Text {
     closed: bool,
 }
 
-/// The program with these arguments, and nothing but `PATH` in its environment. SIGHUP reaches it
-/// even if the tests themselves run under `nohup`.
+/// The program with these arguments, and only `PATH` in its environment. SIGHUP reaches it even if
+/// the tests themselves run under `nohup`.
 pub(crate) fn suite<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite {
     let mut command = Command::new("env");
     command.args([
@@ -66,7 +66,7 @@ pub(crate) fn suite<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite
     Suite::new(command, args)
 }
 
-/// The same, without root's right to use what belongs to others.
+/// The same, without root's capability to override file permissions.
 pub(crate) fn unprivileged<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite {
     let program = env!("CARGO_BIN_EXE_cri-event-conformance");
     if !geteuid().is_root() {
@@ -77,7 +77,7 @@ pub(crate) fn unprivileged<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -
     Suite::new(command, args)
 }
 
-/// The same, which is aborted if it uses more memory than this.
+/// The same, aborted if it uses more memory than this.
 pub(crate) fn suite_within<T: AsRef<OsStr>>(
     bytes: usize,
     args: impl IntoIterator<Item = T>,
@@ -85,7 +85,7 @@ pub(crate) fn suite_within<T: AsRef<OsStr>>(
     suite_limited(&format!("--data={bytes}"), args)
 }
 
-/// The same, for which `prlimit` sets a limit such as `--nofile=12`.
+/// The same, with a limit set by `prlimit`, such as `--nofile=12`.
 pub(crate) fn suite_limited<T: AsRef<OsStr>>(
     limit: &str,
     args: impl IntoIterator<Item = T>,
@@ -119,13 +119,13 @@ impl Suite {
         self
     }
 
-    /// Lets it print into a file.
+    /// Redirects its output to a file.
     pub(crate) fn out(mut self, file: File) -> Self {
         self.0.stdout(file);
         self
     }
 
-    /// Gives it a standard input.
+    /// Sets its standard input.
     pub(crate) fn input(mut self, from: impl Into<Stdio>) -> Self {
         self.0.stdin(from);
         self
@@ -146,7 +146,7 @@ impl Suite {
         Running::new(child, out)
     }
 
-    /// Runs it with an output that nobody reads, as after `| head` has ended.
+    /// Runs it with a closed output, as after `| head` has ended.
     #[track_caller]
     pub(crate) fn run_unread(mut self) -> Ended {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -157,8 +157,8 @@ impl Suite {
         Running::new(child, capture(std::io::empty())).end()
     }
 
-    /// Starts it with an output that is full and not read, as behind a pager. The reader is to be
-    /// kept.
+    /// Starts it with a full output that is not read, such as a pager. The caller must keep the
+    /// reader.
     pub(crate) fn start_stalled(mut self) -> (Running, PipeReader) {
         let (reader, writer) = full_pipe();
         let child = self.0.stdout(writer).spawn().unwrap();
@@ -195,7 +195,7 @@ impl Running {
         }
     }
 
-    /// Waits until the error stream holds this, and returns all that it holds then.
+    /// Waits until the error stream contains a text, and returns its content.
     #[track_caller]
     pub(crate) fn wait_for(&self, wanted: &str) -> String {
         let err = self.err.wait_until(|text| text.contains(wanted));
@@ -203,7 +203,7 @@ impl Running {
         err
     }
 
-    /// Waits until the error stream holds this so many times.
+    /// Waits until the error stream contains a text this many times.
     #[track_caller]
     pub(crate) fn wait_for_times(&self, wanted: &str, times: usize) {
         let err = self
@@ -213,20 +213,20 @@ impl Running {
         assert!(found >= times, "{wanted:?} came {found} times:\n{err}");
     }
 
-    /// Waits until what it prints holds this.
+    /// Waits until the output contains a text.
     #[track_caller]
     pub(crate) fn wait_for_output(&self, wanted: &str) {
         let out = self.out.wait_until(|text| text.contains(wanted));
         assert!(out.contains(wanted), "no {wanted:?} came, but:\n{out}");
     }
 
-    /// What has ended by itself takes no signal.
+    /// Sends a signal, unless the process has ended.
     pub(crate) fn send(&self, signal: Signal) {
         let sent = kill_process(self.pid, signal);
         assert!(matches!(sent, Ok(()) | Err(Errno::SRCH)), "{sent:?}");
     }
 
-    /// Sends a signal until it ends, as a user who waits no longer.
+    /// Sends a signal repeatedly until it ends, like an impatient user.
     #[track_caller]
     pub(crate) fn end_by(self, signal: Signal, bound: Duration) -> Ended {
         const PAUSE: Duration = Duration::from_millis(100);
@@ -278,7 +278,7 @@ impl Drop for Running {
 }
 
 impl Ended {
-    /// Asserts the exit code, and that the error stream holds all of these.
+    /// Asserts the exit code, and that the error stream contains all of these.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, message: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
@@ -292,7 +292,7 @@ impl Ended {
         self
     }
 
-    /// Asserts that all went well and that nothing was complained of; returns the output.
+    /// Asserts success without error output; returns the output.
     #[track_caller]
     pub(crate) fn succeeds(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (0, ""), "{self:#?}");
@@ -301,8 +301,7 @@ impl Ended {
 }
 
 impl Captured {
-    /// What has been captured once the condition holds, or nothing more can come, or the bound is
-    /// over.
+    /// The captured output once the condition holds, the output has ended, or the timeout is over.
     fn wait_until(&self, condition: impl Fn(&str) -> bool) -> String {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         let missing =
@@ -322,7 +321,7 @@ impl Captured {
     }
 }
 
-/// A pipe that takes nothing more until it is read.
+/// A full pipe that blocks until it is read.
 pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let flags = fcntl_getfl(&writer).unwrap();

@@ -1,4 +1,4 @@
-//! The verdict by the end of a case's steps, and by how long the suite itself was held up.
+//! The verdict, depending on the end of a case's steps and on delays of the suite itself.
 
 use expect_test::{Expect, expect};
 
@@ -281,7 +281,7 @@ const AWAITED: &str = "includes: {of: c, in-order: [stopped]}";
 
 const MADE: &str = "pod run; c create; c CREATED";
 
-/// Whether a history convicts; the first words of why it does not, if it proves nothing.
+/// Checks whether a history fails the case; otherwise the first words of the reason.
 #[track_caller]
 fn comes_to(check: &str, script: &str, expected: Result<&str, &str>) {
     let judgement = judge(

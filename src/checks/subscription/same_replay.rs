@@ -72,7 +72,7 @@ mod tests {
 
     const REPLAY: &str = "subscription: {of: b, replay: same-as-main-stream}";
 
-    /// A container is created before two subscribe, one after the other.
+    /// A container is created before the two subscriptions, which are opened in sequence.
     const BOTH: &str = "pod run; c create; observe 7 as=b; resubscribe";
 
     #[test]

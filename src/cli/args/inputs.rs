@@ -19,8 +19,7 @@ struct Given {
     file: PathBuf,
 }
 
-/// # Errors
-/// If the file of an output is that of an input.
+/// Fails if the file of an output is that of an input.
 pub(super) fn refuse_to_overwrite(cli: &mut Command, matches: &ArgMatches) -> Result<(), Error> {
     let mut given = files(cli, matches);
     if let Some((name, matches)) = matches.subcommand()

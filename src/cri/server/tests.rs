@@ -1,4 +1,4 @@
-//! The client and the server, one against the other: what is said on one side arrives on the other.
+//! The client against the server: messages arrive on the other side unchanged.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::history::{
 use crate::host::Reactor;
 use crate::recorder::Recorder;
 
-/// Gives prepared answers, and records the requests.
+/// Gives prepared replies, and records the requests.
 #[derive(Default)]
 struct Scripted {
     asked: Mutex<Vec<Request>>,
@@ -163,7 +163,7 @@ fn spec(handler: &str) -> Arc<SandboxSpec> {
     })
 }
 
-/// Every request with what it may be answered by. What only the suite knows is not sent.
+/// Every request with a possible reply, without fields that only the suite uses.
 fn calls() -> Vec<(Request, Reply)> {
     let (c, s) = (|| ContainerId::from("c"), || SandboxId::from("s"));
     let checkpoint = Request::CheckpointContainer {
@@ -362,7 +362,7 @@ fn finds(
     ]
 }
 
-/// Serves a backend within this process, and talks to it.
+/// Serves a backend within this process, and passes a client to a closure.
 fn with_client<T>(
     backend: Arc<Scripted>,
     talk: impl AsyncFnOnce(Client, crate::cri::Endpoint) -> T,

@@ -1,4 +1,4 @@
-//! Who has ended a stream: we, or the runtime.
+//! Which side ended a stream: the suite or the runtime.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Backend for Silent {
     }
 }
 
-/// How a stream is recorded to have ended, to which this was done when it had been answered.
+/// The recorded end of a stream, after an action on the answered stream.
 fn end_of(runtime: Silent, done: impl Fn(&Subscription)) -> StreamEnd {
     let reactor = Reactor::simulated().unwrap();
     reactor.runtime().block_on(async {

@@ -1,4 +1,4 @@
-//! The policies in `ci/policies`: each is met by good reports, and broken by what it is for.
+//! The policies in `ci/policies`: good reports pass each, and its target problem fails it.
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn latency(limit: Limit, ms: f64) -> WorstLatency {
     }
 }
 
-/// The ruling of a policy on good reports, of which something was changed.
+/// Checks the ruling of a policy on good reports after a change.
 #[track_caller]
 fn check_changed(text: &str, change: impl Fn(&mut Document), expected: Ruling) {
     let policy = policy(text);
@@ -171,7 +171,6 @@ fn a_case_of_what_not_each_runtime_has_may_be_skipped() {
     }
 }
 
-/// A report below `fixtures`.
 fn recorded(name: &str) -> NamedReport {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let text = fs::read_to_string(fixtures.join(format!("{name}.json"))).unwrap();

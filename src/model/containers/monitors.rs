@@ -6,8 +6,8 @@ use super::super::process::ProcessExit;
 use crate::history::{ContainerId, EventKind, HostInstant};
 
 impl Machine {
-    /// Kills the monitor of a container from outside the runtime, and the container's process
-    /// before it if asked to. Returns whether the container was running.
+    /// Kills the monitor of a container from outside the runtime, optionally after the container's
+    /// process. Returns whether the container was running.
     pub fn kill_monitor(
         &mut self,
         now: HostInstant,
@@ -51,7 +51,7 @@ impl Machine {
         runs
     }
 
-    /// Lets the monitor of a container run on.
+    /// Lets the monitor of a container continue.
     pub fn thaw_monitor(&mut self, now: HostInstant, id: &ContainerId) {
         self.advance(now);
         if !self.frozen_monitors.remove(id) {
@@ -76,7 +76,7 @@ impl Machine {
         runs
     }
 
-    /// Gives the file system its room back. An exit that was lost meanwhile stays lost.
+    /// Frees the file system. An exit that was lost meanwhile stays lost.
     pub fn free_disk(&mut self, now: HostInstant, id: &ContainerId) {
         self.advance(now);
         let container = self.containers.get(id);
@@ -88,7 +88,7 @@ impl Machine {
         }
     }
 
-    /// Whether the exit of a container is detected only when a monitor runs on.
+    /// Whether the exit of a container is detected only when a monitor continues.
     pub(in crate::model) fn awaits_monitor(&self, id: &ContainerId) -> bool {
         let all = self.behaviour.monitor_freeze == MonitorFreeze::DelaysAllExits;
         self.frozen_monitors.contains(id) || all && !self.frozen_monitors.is_empty()

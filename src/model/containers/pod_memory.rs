@@ -1,4 +1,4 @@
-//! The memory limit of a pod, and which containers an OOM kill by it affects.
+//! The memory limit of a pod, and the containers that an OOM kill by it affects.
 
 use super::super::behaviour::PodKill;
 use super::super::machine::Machine;
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// Marks a container as OOM killed, however it exits later.
+    /// Marks a container as OOM killed, for any later exit.
     pub(super) fn mark_oom_killed(&mut self, id: &ContainerId) {
         let Some(container) = self.containers.get_mut(id) else {
             return;

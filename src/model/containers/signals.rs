@@ -1,5 +1,5 @@
-//! Signals that a container's process receives. A fatal one leaves it until its core dump has been
-//! written; a frozen process does nothing until it is continued.
+//! Signals that a container's process receives. A fatal one takes effect after its core dump has
+//! been written; a frozen process does nothing until it is continued.
 
 use super::super::machine::{Machine, Timer};
 use super::super::process::{ProcessExit, ProcessPlan};
@@ -30,8 +30,7 @@ impl Machine {
         running
     }
 
-    /// Sends a signal to a container's process from outside the runtime. Returns whether there is
-    /// one.
+    /// Sends a signal to a container's process from outside the runtime. Returns whether it exists.
     pub fn signal_container(&mut self, now: HostInstant, id: &ContainerId, signal: Signal) -> bool {
         self.advance(now);
         let Some(container) = self.containers.get_mut(id) else {
@@ -62,8 +61,8 @@ impl Machine {
         true
     }
 
-    /// Something that a container's process does or receives, unless the process is frozen: then
-    /// that happens once it is not.
+    /// Returns a timer of a container's process, unless the process is frozen: then it fires
+    /// afterwards.
     pub(in crate::model) fn unless_frozen(&mut self, timer: Timer) -> Option<Timer> {
         let (Timer::Exit(id, _) | Timer::Signal(id, _) | Timer::KillChild(id)) = &timer else {
             return Some(timer);
@@ -81,8 +80,7 @@ impl Machine {
         }
     }
 
-    /// A process has received its fatal signal: reports the exit already now if the behaviour says
-    /// so.
+    /// Handles the fatal signal of a process: reports the exit at once if so configured.
     pub(in crate::model) fn exit_at_signal(&mut self, id: &ContainerId, end: ProcessExit) {
         if !self.behaviour.reports_exit_at_signal {
             return;
@@ -96,7 +94,7 @@ impl Machine {
         }
     }
 
-    /// Whether a container's process exists, whatever the runtime reports.
+    /// Whether a container's process exists, independent of its reported state.
     pub fn runs(&self, id: &ContainerId) -> bool {
         match self.containers.get(id) {
             Some(container) => container.process.is_some() || container.process_left,

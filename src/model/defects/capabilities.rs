@@ -1,5 +1,5 @@
-//! Defects of filtered lists, and of features that only some pods use: another runtime handler, a
-//! network or a memory limit of their own, large annotations.
+//! Defects of filtered lists, and of features that only some pods use: another runtime handler,
+//! their own network or memory limit, large annotations.
 
 use super::{Fault, Row};
 use crate::history::{ContainerId, ContainerState, Event, EventKind, Reply, Request, SandboxState};

@@ -108,8 +108,8 @@ pub(super) const ORDER: &[Row] = &[
     ),
 ];
 
-/// Which of two lanes the events of a container take: the first for sandboxes, alternating for
-/// containers.
+/// The lane of a container's events, of which there are two: the first for sandboxes, alternating
+/// for containers.
 fn lane(context: &mut HookContext<'_>, event: &Event) -> u64 {
     const KEPT: usize = 1_000;
     if is_of_sandbox(event) {

@@ -1,4 +1,4 @@
-//! A low-level runtime that dies on demand, and what becomes of the container then.
+//! A low-level runtime that crashes on demand, and the state of the container afterwards.
 
 use super::*;
 use crate::history::Flaw;

@@ -1,10 +1,10 @@
-//! A daemon that stops and starts again while its containers run on.
+//! A daemon that stops and starts again while its containers keep running.
 
 use super::*;
 use crate::host::RuntimeEnd;
 use crate::model::{ExitDetection, Restart};
 
-/// A harness with a container that exits with 3 after a second, and one that runs on.
+/// A harness with a container that exits with 3 after a second, and one that keeps running.
 fn harness(restart: Restart) -> (Harness, ContainerId, ContainerId) {
     let behaviour = Behaviour {
         restart,

@@ -44,8 +44,8 @@ fn nobody_joins_what_does_not_run() {
     assert_eq!(refused.unwrap_err().code, StatusCode::FAILED_PRECONDITION);
 }
 
-/// What is reported a second after the exit of a container that has left a child, and when the
-/// sandbox is stopped.
+/// Checks the events a second after the exit of a container with a remaining child, and after the
+/// stop of the sandbox.
 #[track_caller]
 fn left(shared_pid: bool, exit_detection: ExitDetection, exited: &[&str], stopped: &[&str]) {
     let mut harness = Harness::new(Behaviour {

@@ -1,9 +1,9 @@
-//! The limit of a pod's memory, and whom a kill by it is put down to.
+//! The memory limit of a pod, and the containers marked for a kill by it.
 
 use super::*;
 use crate::model::PodKill;
 
-/// A pod with a limit, a container that goes beyond it after a second, and one that does not.
+/// A pod with a limit, a container that exceeds it after a second, and one that does not.
 fn pod_with_a_hog(pod_kill: PodKill, hog_mib: Option<u64>) -> (Harness, ContainerId, ContainerId) {
     let mut harness = Harness::new(Behaviour {
         pod_kill,

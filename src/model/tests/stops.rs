@@ -1,4 +1,4 @@
-//! Stopping and removing: signals, grace periods, repetitions, and what is not there.
+//! Stopping and removing: signals, grace periods, repetitions, and unknown ids.
 
 use super::*;
 use crate::history::Signal;

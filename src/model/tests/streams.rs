@@ -1,4 +1,4 @@
-//! Streams: who gets what, in what order, and what becomes of those who do not read.
+//! Streams: receivers of events, their order, and subscribers that do not read.
 
 use super::*;
 use crate::history::EventKind;
@@ -148,7 +148,7 @@ fn siblings_may_come_in_any_order() {
     assert_eq!(names, ["a", "b", "c", "d", "e"]);
 }
 
-/// Each STARTED comes twice, and each CREATED a second late.
+/// Duplicates each STARTED, and delays each CREATED by a second.
 fn twice_and_late(context: &mut HookContext<'_>, event: Event) -> Vec<Delivery> {
     assert_eq!(context.nth == 0, context.held.is_empty());
     context.held.push(event.clone());

@@ -17,7 +17,6 @@ use crate::oracle::lifecycle::progress;
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-22",
     name: "invariant::complete-sandbox-status",
@@ -110,8 +109,8 @@ fn untimely(report: &Report<'_>) -> Option<Wrong> {
     })
 }
 
-/// Checks that the time is not before `created_at` of an event that has arrived already: a kubelet
-/// would ignore the answer.
+/// Checks that the time is not before `created_at` of an event that had arrived: a kubelet would
+/// ignore the answer.
 fn outdated(report: &Report<'_>, sandbox: &Subject, history: &CaseHistory) -> Option<Wrong> {
     let at = report.content.timestamp;
     let of_sandbox = history

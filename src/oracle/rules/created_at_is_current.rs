@@ -5,7 +5,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-04",
     name: "invariant::created-at-is-current",
@@ -20,7 +19,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// How old an event of a pod of others may be: a runtime may keep events for its next subscriber.
+/// The maximum age of an event of a foreign pod: a runtime may keep events for its next subscriber.
 const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {

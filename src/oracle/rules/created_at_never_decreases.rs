@@ -4,7 +4,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-05",
     name: "invariant::created-at-never-decreases",

@@ -1,4 +1,4 @@
-//! INV-26: an event is made before the call that causes it returns.
+//! INV-26: an event is created before the call that causes it returns.
 
 use crate::history::{EventKind, Reply, Request};
 use crate::oracle::index::Index;
@@ -6,7 +6,6 @@ use crate::oracle::invariants::{Invariant, SHOULD_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-26",
     name: "invariant::event-within-call",
@@ -26,7 +25,7 @@ const APART_NS: i64 = 10_000_000;
 
 const FAR_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
-/// Finds each container with an event that was made after the call that it reports had returned.
+/// Finds each container with an event created after the return of the call that it reports.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let mut found: Vec<Violation> = Vec::new();
@@ -80,7 +79,7 @@ mod tests {
     use crate::oracle::invariants::invariants;
     use crate::oracle::script::{history, render};
 
-    /// Checks the rule on events that may have been made after their call had returned.
+    /// Checks the rule on events that may have been created after the return of their call.
     #[track_caller]
     fn made_late(script: &str, expect: Expect) {
         let found = invariants(&Index::new(&history(script)));

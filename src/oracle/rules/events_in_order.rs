@@ -6,7 +6,6 @@ use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::lifecycle::rank;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-01",
     name: "invariant::events-in-order",

@@ -6,7 +6,6 @@ use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-20",
     name: "invariant::exit-code-of-process",
@@ -26,10 +25,10 @@ const KILLED: i32 = 137;
 /// The exit code of a process that SIGTERM ended.
 const TERMINATED: i32 = 143;
 
-/// For a container that no call stopped and that has no limit, its command determines the code. One
-/// that only SIGKILL can end has the code of SIGKILL, however it was ended. Its program ignores
-/// SIGTERM from its first steps on; before them the kernel protects only the first process of a
-/// PID namespace, so that another one may have the code of SIGTERM.
+/// The command determines the exit code if no call stopped the container and it has no limit. If
+/// only SIGKILL can end it, the code is that of SIGKILL, for every kind of end. Its program ignores
+/// SIGTERM from its first steps on; before them the kernel protects only the first process of a PID
+/// namespace, so that another one may have the code of SIGTERM.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let wrong = |subject: &Subject| {

@@ -6,7 +6,6 @@ use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-16",
     name: "invariant::exit-status-never-changes",
@@ -67,8 +66,8 @@ pub(crate) fn statuses_after_stopped(index: &Index<'_>, subject: &Subject) -> us
         .count()
 }
 
-/// A reading as a later status: one that was asked for after STOPPED, or one of an exited container
-/// in the snapshot of a sibling's event that was made after it. An earlier state there breaks
+/// A reading as a later status: one that was requested after STOPPED, or one of an exited container
+/// in the snapshot of a sibling's event that was created after it. An earlier state there breaks
 /// INV-09.
 fn later<'a>(reading: &Reading<'a>, stopped: &EventArrival) -> Option<Later<'a>> {
     match reading.source {

@@ -1,10 +1,10 @@
-//! INV-27: each snapshot is a state in which the pod was between the event's cause and its arrival.
+//! INV-27: each snapshot is a state of the pod between the event's cause and its arrival.
 //!
-//! Nobody but the runtime knows when a container reached a state, and when it read a snapshot. What
-//! is known are bounds (a container began to run while `StartContainer` was under way, and had not
-//! exited when a later status showed it running) and an order (it was running when a snapshot was
-//! read that shows it so). The times of a sandbox are such a partial order of points in time, and
-//! a snapshot is explained as long as there are times that agree with all of it.
+//! Only the runtime knows when a container reached a state, and when it read a snapshot. The
+//! history contains bounds (a container began to run while `StartContainer` was under way, and had
+//! not exited when a later status showed it running) and an order (it was running when a snapshot
+//! was read that shows it so). The times of a sandbox are such a partial order of points in time,
+//! and a snapshot is explained if there are times that satisfy all of it.
 
 mod order;
 mod parts;
@@ -23,7 +23,6 @@ use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 use order::{Impossible, Order, Point};
 use parts::{Calls, Part, Read, Shown};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-27",
     name: "invariant::explained-snapshots",
@@ -43,10 +42,10 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// How many events of a sandbox on one stream are explained; those after them are not.
+/// The maximum number of explained events of a sandbox on one stream; later ones are not judged.
 const EVENTS: usize = 1_000;
 
-/// Finds the first snapshot of each sandbox that nothing explains.
+/// Finds the first unexplained snapshot of each sandbox.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let mut found: Vec<Violation> = Vec::new();
     let calls = Calls::new(index.history);
@@ -71,25 +70,25 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     found
 }
 
-/// A sandbox and its containers, as calls alone show them.
+/// A sandbox and its containers, as shown by calls alone.
 struct Sandbox<'a> {
     parts: BTreeMap<&'a str, Part<'a>>,
     order: Order,
 }
 
-/// What a snapshot shows of a part.
+/// The state of a part in a snapshot.
 type View<'a, 'p> = (&'p Part<'a>, Shown);
 
 /// The order of the snapshots of one stream, as far as it has been followed.
 struct Timeline {
     order: Order,
-    /// When the last snapshot was read.
+    /// The time of the last snapshot.
     last: Option<Point>,
     newest: RuntimeNanos,
 }
 
 impl<'a> Sandbox<'a> {
-    /// None if the calls contradict each other, which other rules judge.
+    /// `None` if the calls contradict each other, which other rules judge.
     fn new(
         subjects: impl Iterator<Item = &'a Subject>,
         index: &Index<'a>,
@@ -121,15 +120,15 @@ impl<'a> Sandbox<'a> {
         Some(self.violation(rule, unexplained, before))
     }
 
-    /// Whether what an event reports can have happened before its arrival. If not, the event itself
-    /// is wrong, and other rules judge it.
+    /// Whether the reported change can have happened before the event's arrival. If not, the event
+    /// itself is wrong, and other rules judge it.
     fn has_cause(&self, (subject, arrival): &SandboxEvent<'_>) -> bool {
         let own = self.parts.get(subject.id.as_str());
         let cause = own.and_then(|own| own.reached(arrival.event().kind));
         cause.is_none_or(|cause| self.order.may_come_before(cause, arrival.seq()))
     }
 
-    /// When an event's snapshot was read: after what the event reports, and before its arrival.
+    /// The time of an event's snapshot: after the reported change, and before the arrival.
     fn read(&self, (subject, arrival): &SandboxEvent<'_>, order: &mut Order) -> Read {
         let at = order.point(Seq::default(), Some(arrival.seq()));
         let own = self.parts.get(subject.id.as_str());
@@ -140,7 +139,7 @@ impl<'a> Sandbox<'a> {
         Read { at, cause }
     }
 
-    /// Adds an event to those before it on a stream.
+    /// Adds an event to the previous ones of a stream.
     fn add(&self, event: &SandboxEvent<'_>, timeline: &mut Timeline) -> Result<(), Impossible> {
         let read = self.follow(event, timeline)?;
         for (part, shown) in self.views(event.1) {
@@ -149,8 +148,8 @@ impl<'a> Sandbox<'a> {
         timeline.order.settle()
     }
 
-    /// Adds when an event's snapshot was read: not before that of the event before it. A kubelet
-    /// drops an event that is older than the newest one of the pod.
+    /// Adds the time of an event's snapshot: not before that of the previous event. A kubelet drops
+    /// an event that is older than the newest one of the pod.
     fn follow(
         &self,
         event: &SandboxEvent<'_>,
@@ -169,7 +168,7 @@ impl<'a> Sandbox<'a> {
         Ok(read)
     }
 
-    /// What a snapshot shows of each part. A sandbox that is gone is shown as it was.
+    /// The state of each part in a snapshot. A deleted sandbox has its last state.
     fn views(&self, arrival: &EventArrival) -> Vec<View<'a, '_>> {
         let event = arrival.event();
         let Some(sandbox) = event.sandbox.as_deref() else {
@@ -193,7 +192,7 @@ impl<'a> Sandbox<'a> {
         views.collect()
     }
 
-    /// Names what is wrong with a snapshot that nothing explains after those before it.
+    /// The violation of a snapshot that previous ones leave unexplained.
     fn violation(
         &self,
         rule: &Invariant,

@@ -5,7 +5,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-03",
     name: "invariant::known-type-and-full-id",

@@ -7,7 +7,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD, by_stream};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-02",
     name: "invariant::no-duplicate-events",

@@ -5,7 +5,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-24",
     name: "invariant::no-empty-snapshot",
@@ -21,8 +20,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 /// Finds each event that shows no container at all, although its own or a sibling certainly
-/// existed: its removal had not begun, and for a sibling, it was CREATED before the creation of the
-/// event's own container began.
+/// existed: its removal had not begun, and a sibling was CREATED before the creation of the event's
+/// own container began.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let sandboxes = index.sandbox_events();
     rule.on_each_event(index.history, |subject, arrival| {

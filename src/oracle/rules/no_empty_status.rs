@@ -6,7 +6,6 @@ use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-07",
     name: "invariant::no-empty-status",
@@ -47,8 +46,8 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     broken
 }
 
-/// Finds containers whose statuses do not all have the same `image_ref`. A status in an event that
-/// has none breaks the other half of this rule.
+/// Finds containers whose statuses do not all have the same `image_ref`. A status in an event
+/// without one breaks the other half of this rule.
 fn changed_image_refs(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let changed = |subject: &Subject| {
         let readings = index.readings(&subject.id).iter();
@@ -65,7 +64,7 @@ fn changed_image_refs(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     subjects.filter_map(changed).collect()
 }
 
-/// The `image_ref` of a reading, and its place in the history.
+/// The `image_ref` of a reading, and its entry.
 fn image_ref<'a>(reading: &Reading<'a>) -> Option<(&'a str, Seq)> {
     match reading.source {
         Source::Status(call, status) => Some((&*status.image_ref, call.ended.seq)),

@@ -5,7 +5,7 @@ mod tests;
 
 use crate::history::{Body, CaseHistory, Entry, EventKind, HostFact, Subject};
 use crate::limits;
-use crate::oracle::deadlines::had_its_time;
+use crate::oracle::deadlines::deadline_passed;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::relist::{Relist, relists_of};
@@ -14,7 +14,6 @@ use crate::oracle::subscribers::is_on_other_stream;
 use crate::oracle::transition::Transition;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-11",
     name: "invariant::no-missed-events",
@@ -65,8 +64,8 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// An evented kubelet does not learn of such a transition before its next relist, which may be five
-/// minutes away.
+/// An evented kubelet learns of a missed transition only at its next relist, up to five minutes
+/// later.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let missed = |subject| {
@@ -89,9 +88,9 @@ fn proofs<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
     relists.chain(calls.map(Proof::of_call)).collect()
 }
 
-/// The changes of a container of others from one relist to the next, and the end of its process.
-/// Its first state is no change. UNKNOWN is no end for a kubelet to see, but it ends the container
-/// and makes another one, however its stream was: that is due from each relist that shows it.
+/// The changes of a foreign container from one relist to the next, and the end of its process. Its
+/// first state is no change. UNKNOWN is no end for a kubelet, but it ends the container and creates
+/// another one, in any state of its stream: that is due from each relist that shows it.
 fn changes<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
     let bound = index.history.stretched(limits::EVENT_WAIT);
     let live = |since: &Entry, until: &Entry| {
@@ -154,7 +153,7 @@ fn missed(
     let cause = proof.by.0.to_owned() + proof.by.1;
     let due = [Fact::Within(bound), Fact::Cause(cause)];
     let mismatch = match late {
-        None if had_its_time(history, proof.ended.at) => {
+        None if deadline_passed(history, proof.ended.at) => {
             Mismatch::missing(needed, due).with(how_it_ended(history, subject, needed))
         }
         Some(late) if late > bound => Mismatch::new(
@@ -173,8 +172,8 @@ fn missed(
 }
 
 /// Whether one stream was live from the creation of the subject until the event's deadline after a
-/// relist, or the end of the steps: no event reports a transition that happened without a stream,
-/// and one that is late can fall into the gap between two.
+/// relist, or the end of the steps: no event reports a transition without a stream, and a late
+/// event can fall into the gap between two.
 fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
     let history = index.history;
     let bound = history.stretched(limits::EVENT_WAIT);
@@ -186,8 +185,8 @@ fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
     creation.is_none_or(|made| index.streams().live(made.began().seq, listening))
 }
 
-/// The first event that is due by a relist or a call and has not arrived, as a phrase: `STOPPED of
-/// c`.
+/// The first event that is due according to a relist or a call and has not arrived, as a phrase:
+/// `STOPPED of c`.
 pub fn unannounced(index: &Index<'_>) -> Option<String> {
     let history = index.history;
     history.subjects().iter().find_map(|subject| {

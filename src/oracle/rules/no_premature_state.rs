@@ -7,7 +7,6 @@ use crate::oracle::lifecycle::progress;
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-19",
     name: "invariant::no-premature-state",
@@ -21,7 +20,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// A state in which a call found a container; it may have gone on meanwhile.
+/// A state in which a call found a container; it may have changed since.
 struct Found<'a> {
     state: ContainerState,
     by: &'static str,
@@ -29,7 +28,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// None for the snapshot of an event, or for a container that has exited.
+    /// `None` for the snapshot of an event, or for a container that has exited.
     fn from_reading(reading: &Reading<'a>) -> Option<Self> {
         let (by, call) = match reading.source {
             Source::Start(call) => ("StartContainer", call),

@@ -3,7 +3,6 @@
 use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
 use crate::outcome::Kind;
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-25",
     name: "invariant::no-replay",

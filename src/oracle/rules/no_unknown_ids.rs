@@ -7,7 +7,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-10",
     name: "invariant::no-unknown-ids",
@@ -23,7 +22,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 /// Finds each id in an event of the case's pods that no call has returned and no list has shown.
-/// Events of other pods are not judged: nothing is known of the containers there.
+/// Events of other pods are not judged, since their containers are unknown.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let strays = history.subjects().iter();
@@ -53,8 +52,8 @@ fn is_shortened(id: &ContainerId, history: &CaseHistory) -> bool {
     id.as_str().is_empty() || known.any(|whole| whole.id.as_str().starts_with(id.as_str()))
 }
 
-/// Whether a call that began before the event may have made the container without returning its id:
-/// one that failed, or has not returned.
+/// Whether a call that began before the event may have created the container without returning its
+/// id: one that failed, or has not returned.
 fn may_be_made(arrived: Seq, history: &CaseHistory) -> bool {
     let mut calls = history.calls();
     calls.any(|call| {

@@ -5,7 +5,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-14",
     name: "invariant::own-container-once",
@@ -34,7 +33,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     })
 }
 
-/// That the snapshot of an event has the event's own container not at all, or more than once.
+/// The mismatch of a snapshot that lacks the event's own container, or has it more than once.
 pub(crate) fn own_container_not_once(event: &Event) -> Option<Mismatch> {
     let statuses = event.containers.iter();
     let times = statuses

@@ -1,17 +1,18 @@
-//! INV-13: replays a history to two kubelets, one with the Generic and one with the Evented PLEG.
-//! While a pod is at rest, both must hold the same status of it.
+//! Replays a history to two kubelets (INV-13), one with the Generic and one with the Evented PLEG.
+//! While a pod is at rest, both must have the same status of it.
 //!
 //! The input of the Generic PLEG is the relists: those of all pods, which run during the cases; the
-//! one on demand with which the driver inspects each pod at the end of a case's steps; and, in a
-//! watch, those on demand after an inferred sync. The Evented PLEG has none on demand, which came
-//! with 1.36: up to 1.35 nothing mends the loss of an event for 300 s.
+//! on-demand one with which the driver inspects each pod at the end of a case's steps; and, in a
+//! watch, those on demand after an inferred sync. The Evented PLEG has none on demand, a feature of
+//! 1.36: up to 1.35 nothing repairs the loss of an event for 300 s.
 //!
 //! The input of the Evented PLEG of kubelet 1.26 to 1.36 is the events of one stream and, after the
 //! end of a stream, the next relist. In that relist it takes the containers from `PodSandboxStatus`
 //! if the answer has them, and caches them with the answer's timestamp.
 //!
-//! A pod is at rest after a relist if no call changes it, and no later relist shows it changed, as
-//! long as its events may take; and at the driver's own inspection, which waits for the events.
+//! A pod is at rest after a relist if no call changes it, and no later relist shows it changed,
+//! within the maximum latency of its events; and at the driver's own inspection, which waits for
+//! the events.
 
 mod at_rest;
 mod belief;
@@ -39,7 +40,6 @@ use crate::pleg::{
 use belief::{Belief, Believed, differences};
 use relists::{Answers, PlegRelist, relists};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-13",
     name: "invariant::plegs-agree",
@@ -57,14 +57,14 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 /// The capacity of a kubelet's event channel, which is emptied after each relist and event.
 const CHANNEL: usize = 1_000;
 
-/// The beliefs of one kubelet about each pod, each from a place in the history on.
+/// The beliefs of one kubelet about each pod, each with the entry from which it holds.
 type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
 
 /// A part of the history without events for the evented kubelet: from the end of its stream to the
 /// relist after it.
 type Outage = (Seq, Seq);
 
-/// Finds each pod about which the two kubelets have different beliefs, unless a snapshot went back,
+/// Finds each pod about which the two kubelets have different beliefs, unless a snapshot regressed,
 /// which explains it and breaks INV-09, or the kubelet itself has forgotten the pod.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
@@ -107,8 +107,8 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
 }
 
 /// Whether a pod had another sandbox when one of its sandboxes was DELETED: at that event a kubelet
-/// forgets the whole pod, although the other sandbox may run, and no runtime can prevent it. What
-/// comes of the other one later makes the pod anew, even if that is DELETED, too.
+/// forgets the whole pod, although the other sandbox may run, and no runtime can prevent it. A
+/// later event of the other sandbox, even its DELETED, recreates the pod.
 fn is_forgotten(history: &CaseHistory, uid: &PodUid) -> bool {
     let sandboxes = history
         .subjects()
@@ -151,7 +151,7 @@ struct Pod<'a> {
 }
 
 impl Pod<'_> {
-    /// The differences at the first place where the pod is at rest and the kubelets disagree.
+    /// The differences at the first entry where the pod is at rest and the kubelets disagree.
     fn disagreements(&self, rule: &Invariant) -> Vec<Violation> {
         let unlabelled = self.unlabelled();
         self.relisting
@@ -213,7 +213,7 @@ impl Pod<'_> {
         outages.any(|(since, ended)| *since <= until && from < *ended)
     }
 
-    /// The beliefs of the evented kubelet at a place, and those that follow until another.
+    /// The beliefs of the evented kubelet at an entry, and the later ones until another entry.
     fn believed_by_events<'a>(
         &'a self,
         nothing: &'a Believed,
@@ -327,7 +327,7 @@ fn evented_kubelet(
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
         over: BTreeSet::new(),
-        // A pod of others may be older than the first event about it.
+        // A foreign pod may be older than the first event about it.
         outage_since: history.is_of_foreign_pod().then(Seq::default),
         live_since: None,
         outages: Vec::new(),
@@ -373,18 +373,18 @@ fn evented_kubelet(
 struct Evented {
     kubelet: Relisting,
     listening: Option<SubscriptionId>,
-    /// Streams that were given up: an event that was under way may still be recorded.
+    /// Cancelled streams: an event that was in transit may still be recorded.
     over: BTreeSet<SubscriptionId>,
-    /// The place where its stream ended, if it has not relisted since; the beginning of the history
-    /// of a pod of others.
+    /// The end of its stream, if it has not relisted since; the beginning of the history of a
+    /// foreign pod.
     outage_since: Option<Seq>,
-    /// The place where its current stream was proven: a relist that began before is older.
+    /// The entry that proved its current stream: a relist that began earlier is older.
     live_since: Option<Seq>,
     outages: Vec<Outage>,
     /// The containers in its last relist.
     listed: BTreeSet<String>,
-    /// Containers that are gone and may stay in the cache, as in the real kubelet: their own
-    /// DELETED does not change it, nor does a relist if the one before did not list them either.
+    /// Deleted containers that may stay in the cache, as in the real kubelet: their own DELETED
+    /// does not remove them, nor does a relist if the previous one did not list them either.
     deleted: Shared<BTreeSet<String>>,
     beliefs: Beliefs,
 }
@@ -436,8 +436,8 @@ impl Evented {
         since.is_some()
     }
 
-    /// Relists after the end of a stream. A relist is compared with the one before: of a container
-    /// that came and went between the two it shows no change, so that the pod is not inspected.
+    /// Relists after the end of a stream. A relist is compared with the previous one: a container
+    /// that was created and deleted between the two is no change, so that the pod is not inspected.
     fn relist(&mut self, pods: &BTreeSet<PodUid>, relist: &PlegRelist<'_>, answers: &Answers<'_>) {
         let listed = relist.containers.iter().map(|listed| listed.id.to_string());
         let listed: BTreeSet<String> = listed.collect();
@@ -459,7 +459,7 @@ impl Evented {
         }
     }
 
-    /// What it believed of a pod at a place of the history.
+    /// Its belief about a pod at an entry.
     fn held_before(&self, uid: &str, at: Seq) -> Option<&PodStatus> {
         let of_pod = self.beliefs.get(uid)?.iter();
         let before = of_pod.rev().find(|(since, _)| *since < at);

@@ -8,7 +8,6 @@ use crate::oracle::invariants::{Invariant, SHOULD_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-23",
     name: "invariant::pod-events-in-time-order",
@@ -47,8 +46,8 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     found
 }
 
-/// The times at which the streams that the case opened were asked for. Events made before that are
-/// replayed, if at all, and may come at any time.
+/// The request times of the streams that the case opened. Events created before that are replayed,
+/// if at all, and may arrive at any time.
 fn opened(history: &CaseHistory) -> BTreeMap<SubscriptionId, i64> {
     let entries = history.entries().iter();
     let opened = entries.filter_map(|entry| match entry.body {

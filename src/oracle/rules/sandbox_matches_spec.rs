@@ -7,7 +7,6 @@ use crate::oracle::index::{Index, SandboxLife};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-18",
     name: "invariant::sandbox-matches-spec",
@@ -78,8 +77,9 @@ fn other_sandbox(
     ))
 }
 
-/// The state that an event must show; none while the sandbox is being created or stopped. A
-/// snapshot is not older than its event, so that one made after STOPPED shows the stopped sandbox.
+/// The state that an event must show; `None` while the sandbox is being created or stopped. A
+/// snapshot is not older than its event, so that one created after STOPPED shows the stopped
+/// sandbox.
 fn state_in(
     life: &SandboxLife<'_>,
     subject: &Subject,
@@ -95,7 +95,7 @@ fn state_in(
     if ends || after_stopped {
         return Some(SandboxState::NotReady);
     }
-    // It may have ended by itself, with a late STOPPED.
+    // It may have exited on its own, with a late STOPPED.
     let ended_by_itself =
         stopped.is_some_and(|stopped| life.ending.is_none_or(|ending| stopped.seq() < ending));
     let is_made = is_own && event.kind == EventKind::Created;

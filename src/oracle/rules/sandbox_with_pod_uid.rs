@@ -5,7 +5,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-06",
     name: "invariant::sandbox-with-pod-uid",

@@ -8,7 +8,6 @@ use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-15",
     name: "invariant::siblings-in-snapshot",

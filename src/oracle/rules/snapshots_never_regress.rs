@@ -10,7 +10,6 @@ use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-09",
     name: "invariant::snapshots-never-regress",
@@ -34,7 +33,8 @@ enum Progress {
     Deleted,
 }
 
-/// A regression of a container: the state that was shown first, and the earlier one shown later.
+/// A regression of a container: the state in an earlier event, and the preceding state in a later
+/// one.
 type StepBack<'a> = [(Progress, &'a EventArrival); 2];
 
 /// Finds each container that a later event shows in an earlier state.
@@ -114,8 +114,8 @@ fn by_pod(history: &CaseHistory) -> BTreeMap<(&PodUid, SubscriptionId), Vec<&Eve
     pods
 }
 
-/// The progress of each container of the pod in an event. That its own is deleted follows from the
-/// type.
+/// The progress of each container of the pod in an event. The deletion of its own follows from the
+/// event's type.
 fn shows(arrival: &EventArrival) -> impl Iterator<Item = (&ContainerId, Progress)> {
     let event = arrival.event();
     let deleted =

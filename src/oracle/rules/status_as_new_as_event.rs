@@ -5,7 +5,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-08",
     name: "invariant::status-as-new-as-event",
@@ -50,7 +49,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     })
 }
 
-/// That a DELETED has a status of its own container.
+/// The mismatch of a DELETED that has a status of its own container.
 pub(crate) fn status_in_deleted(event: &Event) -> Option<Mismatch> {
     let status = event
         .own_status()

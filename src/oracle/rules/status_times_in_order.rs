@@ -9,7 +9,6 @@ use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-17",
     name: "invariant::status-times-in-order",
@@ -27,12 +26,12 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 
-/// What Go makes of its zero time in nanoseconds since 1970, which 64 bits cannot hold: a moment of
-/// the year 1754.
+/// Go's zero time converted to nanoseconds since 1970, which overflows 64 bits: a moment of the
+/// year 1754.
 const ZERO_TIME_OF_GO_NS: i64 = -6_795_364_578_871_345_152;
 
-/// Each container has one violation, of its own event if that shows it: those of its sandbox and
-/// its siblings show the same status.
+/// Each container has one violation, in its own event if possible: those of its sandbox and its
+/// siblings show the same status.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let mut reported = BTreeSet::new();
     let mut found = |of_own: bool| {
@@ -105,7 +104,7 @@ fn wrong_times(
     disorder.or_else(|| has_zero_time.then(zero_time_of_go))
 }
 
-/// That a container which never ran has a time at which it was started.
+/// The mismatch of a container that never ran and has a start time.
 fn zero_time_of_go() -> Mismatch {
     let field = Fact::Field("started_at".to_owned());
     Mismatch::new(Kind::ZeroTimeOfGo, [], [field])

@@ -6,10 +6,9 @@ use crate::history::{Body, CallFault, CallId, Entry, Seq, StatusCode, StreamEnd,
 use crate::limits;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
-use crate::oracle::streams::{goes_on, unasked};
+use crate::oracle::streams::{later_answer, unexpected_end};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-21",
     name: "invariant::streams-stay-open",
@@ -48,18 +47,18 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let ends = own
         .chain(observed)
         .filter_map(|(subscription, entry, end)| {
-            let actual = unasked(end)?;
-            let alive = goes_on(history, entry)?;
+            let actual = unexpected_end(end)?;
+            let alive = later_answer(history, entry)?;
             Some(broken(rule, subscription, &actual, [entry.seq, alive.seq]))
         });
     ends.collect()
 }
 
 /// The answers of a runtime after it had ended streams: over the whole run, since a case may make
-/// no call after that.
+/// no further call.
 #[derive(Debug, Default)]
 pub(in crate::oracle) struct Ends {
-    /// Streams that may end: they ask for it, or are not read.
+    /// Streams that may end: they request it, or are not read.
     excused: BTreeSet<SubscriptionId>,
     open: Vec<Ended>,
     proven: Vec<(Ended, Seq)>,
@@ -75,7 +74,7 @@ struct Ended {
 }
 
 impl Ends {
-    /// Takes in the next entry of the run.
+    /// Processes the next entry of the run.
     pub(in crate::oracle) fn push(&mut self, entry: &Entry) {
         match &entry.body {
             Body::SubscriptionOpened {
@@ -85,7 +84,7 @@ impl Ends {
                 self.excused.insert(*subscription);
             }
             Body::SubscriptionEnded { subscription, end } => {
-                let actual = unasked(end).filter(|_| !is_of_connection(end));
+                let actual = unexpected_end(end).filter(|_| !is_of_connection(end));
                 let has_room = self.open.len() + self.proven.len() < limits::RUN_CONTAINERS;
                 if let Some(actual) = actual
                     && !self.excused.remove(subscription)

@@ -7,7 +7,6 @@ use crate::oracle::invariants::{Invariant, OBSERVERS};
 use crate::oracle::subscribers::difference;
 use crate::outcome::{Kind, Violation};
 
-/// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-12",
     name: "invariant::subscribers-agree",
@@ -26,8 +25,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// Finds each subscription of the case that saw other events of some container than the stream of
-/// all cases.
+/// Finds each subscription of the case whose events of a container differ from those of the stream
+/// of all cases.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let is_unread = held_up_at_the_end(history).is_some();

@@ -1,10 +1,10 @@
-//! Facts that are read from the kernel.
+//! Facts read from the kernel.
 
 use super::{CASE, Script};
 use crate::history::{Body, HostFact, Resource};
 
 impl Script {
-    /// `kills 12` is the count of OOM kills; `held Threads 12` is how much of a resource is held.
+    /// `kills 12` is the count of OOM kills; `held Threads 12` is the amount of a resource.
     #[track_caller]
     pub(super) fn fact(&mut self, words: &[&str]) {
         let number = |text: &str| text.parse().expect("a number");

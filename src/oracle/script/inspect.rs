@@ -11,7 +11,7 @@ use crate::history::{
 use crate::pleg::POD_UID_LABEL;
 use bytes::Bytes;
 
-/// The label that names a pod, if the words ask for it: `labelled`.
+/// The label that names a pod, if the words request it: `labelled`.
 pub(super) fn own_labels(pod: &str, extras: &Extras<'_>) -> Labels {
     let uid = (POD_UID_LABEL.to_owned(), format!("uid-of-{pod}"));
     extras.has("labelled").then_some(uid).into_iter().collect()
@@ -26,11 +26,11 @@ impl Script {
     /// `reported=none` leaves them out, `reported=c:running` replaces the status of one. `ip=x` is
     /// the sandbox's address; `not-ready` is its state. A container that is `c=gone` has no status.
     ///
-    /// With `sandbox` only the sandbox's status is asked for. Containers are `unlisted`, or listed
-    /// and `unasked`, or listed and `missing` when they are asked for; in the same way the sandbox
-    /// is `sandbox-unlisted`, `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream
-    /// is replaced after the lists, and before the statuses are asked for; with `created=d` a
-    /// CREATED arrives then.
+    /// With `sandbox` only the sandbox's status is requested. Containers are `unlisted`, or listed
+    /// and `unasked`, or listed and `missing` when requested; in the same way the sandbox is
+    /// `sandbox-unlisted`, `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream is
+    /// replaced after the lists, and before the statuses are requested; with `created=d` a CREATED
+    /// arrives then.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -146,13 +146,13 @@ impl Script {
         }
     }
 
-    /// `resubscribe` gives the stream up and opens another one.
+    /// `resubscribe` cancels the stream and opens another one.
     pub(super) fn resubscribe(&mut self) {
         self.unsubscribe();
         self.subscribe();
     }
 
-    /// `unsubscribe` gives the stream up.
+    /// `unsubscribe` cancels the stream.
     pub(super) fn unsubscribe(&mut self) {
         let subscription = SubscriptionId(self.stream);
         let end = StreamEnd::Cancelled;

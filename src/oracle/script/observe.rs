@@ -37,7 +37,7 @@ impl Script {
         });
     }
 
-    /// `held-up 5s`: the suite itself did nothing in the last 5 s, which `pass 5s` lets pass.
+    /// `held-up 5s`: the suite itself was suspended for the last 5 s, which `pass 5s` lets pass.
     pub(super) fn held_up(&mut self, time: &str) {
         let by = humantime::parse_duration(time).expect("a time such as 5s");
         self.record(Body::HeldUp { by });

@@ -1,4 +1,4 @@
-//! Which awaited events a runtime owes after its streams ended.
+//! The awaited events that a runtime still owes after its streams ended.
 
 use crate::checks::testing::case;
 use crate::checks::{Undecided, judge};
@@ -6,7 +6,7 @@ use crate::oracle::Index;
 use crate::oracle::script::history;
 use crate::outcome::Level;
 
-/// The result of a wait for an event that does not come.
+/// The result of a wait for an event that does not arrive.
 #[track_caller]
 fn awaited_in_vain(how: &str, after: &str) -> Result<(), String> {
     let case = case(Level::Must, "no-repeats: {of: pod}");

@@ -4,7 +4,7 @@ use super::{is_on_other_stream, is_split};
 use crate::history::EventKind;
 use crate::oracle::script::history;
 
-/// A history with an observer from the beginning, up to the call that makes `c`.
+/// A history with an observer from the beginning, up to the call that creates `c`.
 fn observed(script: &str) -> crate::history::CaseHistory {
     history(&format!(
         "pod run; observe 7 as=b proven; c create begins; {script}"

@@ -5,7 +5,6 @@ use std::fmt;
 use super::Kind;
 
 impl Kind {
-    /// The kind of a key.
     pub fn from_key(key: &str) -> Result<Self, String> {
         let known = Self::ALL.iter().copied();
         known.clone().find(|kind| kind.key() == key).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Two reports that differ in one thing, and what is said of it.
+//! Pairs of reports with one difference, and the resulting text.
 
 use expect_test::expect;
 
@@ -23,7 +23,8 @@ fn one(verdict: Verdict) -> String {
     written(vec![outcome("ORD-01", "order::one", verdict)])
 }
 
-/// In which list the change from one verdict to the other stands, and whether anything is worse.
+/// Checks the list that contains a change from one verdict to another, and whether anything is
+/// worse.
 #[track_caller]
 fn check(before: Verdict, after: Verdict, expect: (&str, bool)) {
     let compared = Comparison::of(&one(before), &one(after)).unwrap();
@@ -203,7 +204,7 @@ fn the_whole_comparison_is_shown_in_lines() {
     .assert_eq(&compared.text());
 }
 
-/// A report on a case that passed, with advice of this level.
+/// A report on a passed case, with advice of this level.
 fn advised(level: Level) -> String {
     let advice = crate::outcome::Violation {
         level,
@@ -229,7 +230,7 @@ fn newly_broken_and_mended_shoulds_are_reported() {
         "{text}"
     );
     assert!(
-        text.ends_with("; of what should be, 1 newly broken, 0 mended\n"),
+        text.ends_with("; SHOULDs: 1 newly broken, 0 mended\n"),
         "{text}"
     );
     let compared = Comparison::of(&broken, &kept).unwrap();

@@ -1,4 +1,4 @@
-//! The head of a run's page: what was tested, where, and what came of it.
+//! The head of a run's page: the tested runtime, its node, and the verdicts.
 
 use maud::{Markup, html};
 
@@ -10,17 +10,15 @@ use super::verdict;
 use crate::history::CgroupDriver;
 use crate::outcome::RunReport;
 
-/// Characters kept of a fact.
+/// The maximum length of a fact, in characters.
 const FACT: usize = 200;
 
-/// The heading of a page on this run.
 pub(super) fn title(report: &RunReport) -> String {
     let runtime = &report.info.runtime;
     let (name, version) = (&runtime.runtime_name, &runtime.runtime_version);
     cut(&format!("Container events of {name} {version}"), FACT)
 }
 
-/// The heading, the counts and the facts.
 pub(super) fn head(report: &RunReport) -> Markup {
     html! {
         h1 { (title(report)) }
@@ -80,7 +78,6 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The verdict per profile.
 pub(super) fn standings(report: &RunReport) -> Markup {
     html! {
         div .scroll tabindex="0" role="region" aria-label="Verdict per profile" {

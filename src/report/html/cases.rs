@@ -1,4 +1,4 @@
-//! The cases and invariants of a run, each once however often it was repeated, and their table.
+//! The cases and invariants of a run, each once with all its repetitions, and their table.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::super::rate::Rate;
 use super::verdict::{badge, level};
 use crate::outcome::{Outcome, Profile, RunReport, Verdict};
 
-/// Characters kept of a name and of a title.
+/// The maximum length of a name and of a title, in characters.
 const NAME: usize = 200;
 const TITLE: usize = 600;
 
@@ -20,14 +20,13 @@ const TITLE: usize = 600;
 pub(super) struct Tested<'a> {
     /// The first of its outcomes with the worst of its verdicts.
     pub(super) worst: &'a Outcome,
-    /// How often it failed.
     pub(super) rate: Rate,
-    /// The end of the links to it; unique, and of letters, digits and hyphens.
+    /// The end of the links to it; unique, and made of letters, digits and hyphens.
     pub(super) anchor: String,
 }
 
 impl Tested<'_> {
-    /// Whether there is more to say of it than its verdict.
+    /// Whether it has details besides its verdict.
     pub(super) fn has_details(&self) -> bool {
         let outcome = self.worst;
         let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
@@ -35,7 +34,7 @@ impl Tested<'_> {
     }
 }
 
-/// What was tested, in the order of the plan.
+/// The tested cases and invariants, in the order of the plan.
 pub(super) fn tested(report: &RunReport) -> Vec<Tested<'_>> {
     let mut all: BTreeMap<&str, (usize, &Outcome, Rate)> = BTreeMap::new();
     for outcome in &report.outcomes {
@@ -58,7 +57,7 @@ pub(super) fn tested(report: &RunReport) -> Vec<Tested<'_>> {
     tested.collect()
 }
 
-/// The id, where it is one as ours are; otherwise a number.
+/// The id if it has the suite's format, otherwise a number.
 pub(super) fn anchor(id: &str, place: usize) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if !id.is_empty() && id.len() < 32 && id.bytes().all(is_plain) {
@@ -68,7 +67,7 @@ pub(super) fn anchor(id: &str, place: usize) -> String {
     }
 }
 
-/// The table, and what filters it where there is a script.
+/// The table, and its filter if scripts are enabled.
 pub(super) fn table(tested: &[Tested<'_>], profiles: &[Profile]) -> Markup {
     html! {
         (filter(tested.iter().map(|it| it.worst.verdict), tested.len()))

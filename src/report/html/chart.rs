@@ -1,5 +1,5 @@
-//! Charts as SVG: bars from zero, or marks on a logarithmic axis. Each value stands beside its bar
-//! or mark as text, and each series has a shape or a place of its own: none needs its colour.
+//! Charts as SVG: bars from zero, or marks on a logarithmic axis. Each value is also text beside
+//! its bar or mark, and each series has its own shape or position, so that colours are not needed.
 
 use maud::{Markup, html};
 
@@ -12,44 +12,39 @@ const VALUE_WIDTH: usize = 260;
 const LINE: usize = 20;
 const HEAD: usize = 28;
 
-/// Characters kept of a name and of a value.
+/// The maximum length of a name and of a value, in characters.
 const NAME: usize = 44;
 const VALUE: usize = 40;
 
-/// Values of some series in some rows.
 #[derive(Clone, Debug)]
 pub struct Chart {
     pub title: &'static str,
-    /// What it shows, and how to read it.
+    /// Its subject, and how to read it.
     pub caption: &'static str,
-    /// How values are drawn.
     pub scale: Scale,
     pub series: Vec<&'static str>,
     /// The rows, from the top.
     pub rows: Vec<ChartRow>,
 }
 
-/// How values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// As a bar each, from zero.
+    /// One bar each, from zero.
     Linear,
-    /// As a mark each, all of a row on one line; the unit is seconds.
+    /// One mark each, all of a row on one line; the unit is seconds.
     Logarithmic,
 }
 
-/// The values of each series in one row.
 #[derive(Clone, Debug)]
 pub struct ChartRow {
     pub name: String,
-    /// A value of each series that was measured; none is negative.
+    /// The values of the series, `None` if not measured; none is negative.
     pub values: Vec<Option<f64>>,
-    /// The same as text.
+    /// The same values as text.
     pub texts: Vec<String>,
 }
 
 impl Chart {
-    /// Whether nothing was measured.
     pub(super) fn is_empty(&self) -> bool {
         self.values().next().is_none()
     }
@@ -63,7 +58,6 @@ impl Chart {
     }
 }
 
-/// The picture.
 pub(super) fn chart(chart: &Chart) -> Markup {
     match chart.scale {
         Scale::Linear => bars(chart),
@@ -81,7 +75,7 @@ fn picture(chart: &Chart, height: usize, content: &Markup) -> Markup {
     }
 }
 
-/// For each row its name and below it a bar for each series.
+/// Draws for each row its name and below it a bar for each series.
 fn bars(chart: &Chart) -> Markup {
     let longest = chart.values().fold(0.0, f64::max);
     let row_height = LINE * (chart.series.len() + 1) + LINE / 2;
@@ -103,7 +97,7 @@ fn bars(chart: &Chart) -> Markup {
     picture(chart, chart.rows.len() * row_height, &content)
 }
 
-/// For each row a line from its least value to its greatest, with a mark for each series.
+/// Draws for each row a line from its least value to its greatest, with a mark for each series.
 fn marks(chart: &Chart) -> Markup {
     let axis = Decades::around(chart.values());
     let bottom = HEAD + chart.rows.len() * LINE * 3 / 2;
@@ -148,12 +142,11 @@ fn mark(series: usize, x: usize, y: usize) -> Markup {
     }
 }
 
-/// What part of the whole this is.
 fn share(value: f64, whole: f64) -> f64 {
     if whole > 0.0 { value / whole } else { 0.0 }
 }
 
-/// This part of the plot's width, in pixels.
+/// This fraction of the plot's width, in pixels.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -171,10 +164,10 @@ struct Decades {
 }
 
 impl Decades {
-    /// From a microsecond to a day and more: what is outside stands at the axis's end.
+    /// From a microsecond to a day and more: values outside are drawn at the axis's end.
     const ALL: std::ops::RangeInclusive<i32> = -6..=5;
 
-    /// Those that hold all these values.
+    /// The powers that include all these values.
     fn around(values: impl Iterator<Item = f64> + Clone) -> Self {
         let power = |value: f64| Self::ALL.rev().find(|power| 10_f64.powi(*power) <= value);
         let powers = values.map(|value| power(value).unwrap_or(*Self::ALL.start()));

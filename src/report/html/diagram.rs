@@ -1,9 +1,9 @@
-//! A sequence diagram of what proves a violation: a lane for calls, for the events of each
+//! A sequence diagram of the evidence of a violation: a lane for calls, for the events of each
 //! subscription, for lists, for the kernel, and for waits and faults; a row for each entry.
 //!
 //! An arrow leads from a call to the event that it causes, and from an event to the first list that
-//! shows as much. An event that should have come and did not is a gap. What is drawn is also to be
-//! had as text: the lines of the timeline.
+//! shows the change. A missing event is a gap. The content of the diagram is also available as
+//! text: the lines of the timeline.
 
 mod drawing;
 mod lane;
@@ -36,7 +36,6 @@ enum Row {
     Skipped(usize),
 }
 
-/// An entry in its lane.
 #[derive(Debug)]
 struct Mark {
     lane: Lane,
@@ -59,13 +58,13 @@ struct Arrow {
 struct CallBar {
     from: usize,
     to: usize,
-    /// How many other calls were going on when it began.
+    /// The number of other calls under way when it began.
     depth: usize,
 }
 
 impl Diagram {
-    /// The diagram of a violation in at most `budget` rows of entries; none if none of its evidence
-    /// is at hand.
+    /// The diagram of a violation in at most `budget` rows of entries; `None` if none of its
+    /// evidence is available.
     pub(super) fn new(
         evidence: &Evidence<'_>,
         violation: &Violation,
@@ -111,7 +110,7 @@ fn mark(evidence: &Evidence<'_>, threads: &Threads<'_>, at: usize, convicts: boo
     }
 }
 
-/// The rows that are made so far, and where each entry stands.
+/// The rows made so far, and the row of each entry.
 #[derive(Debug, Default)]
 struct Rows {
     made: Vec<Row>,

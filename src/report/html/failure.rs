@@ -1,5 +1,5 @@
-//! A failure in full: what was expected and what was, what proves it as a diagram and as text, why
-//! it matters, where it is required, and how to run it again.
+//! A failure in full: the expected and the actual state, the evidence as a diagram and as text, the
+//! effect, the source of the requirement, and how to run it again.
 
 use std::collections::BTreeSet;
 
@@ -16,27 +16,27 @@ use super::verdict::{badge, level};
 use crate::case::Requirement;
 use crate::outcome::{Outcome, RunReport, Verdict, Violation};
 
-/// Characters kept of a text.
+/// The maximum length of a text, in characters.
 const TEXT: usize = 2_000;
 
-/// Cases that a command names.
+/// The maximum number of cases in a command.
 const NAMED: usize = 20;
 
-/// How much of a failure is shown; the more failures there are, the less of each.
+/// The displayed extent of a failure; it decreases with the number of failures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     /// Violations in full.
     pub(super) violations: usize,
-    /// Violations of which there is a diagram.
+    /// Violations with a diagram.
     pub(super) diagrams: usize,
     /// Entries in a diagram.
     pub(super) rows: usize,
 }
 
 impl Extent {
-    /// What a page has room for with so many failures.
+    /// The extent that a page has room for with this number of failures.
     pub(super) fn of(failures: usize) -> Self {
-        /// Entries in all diagrams of a page.
+        /// The maximum number of entries in all diagrams of a page.
         const ENTRIES: usize = 1_300;
         let (violations, diagrams) = match failures {
             0..=20 => (5, 3),
@@ -53,7 +53,7 @@ impl Extent {
     }
 }
 
-/// All of a case that failed, is known to fail, could not be decided or breaks a SHOULD.
+/// All details of a case that failed, is known to fail, could not be decided or breaks a SHOULD.
 pub(super) fn failure(
     report: &RunReport,
     tested: &Tested<'_>,
@@ -90,7 +90,7 @@ pub(super) fn failure(
     }
 }
 
-/// The reason, how often, and what is known.
+/// The reason, the failure rate, and known facts.
 fn remarks(outcome: &Outcome, tested: &Tested<'_>) -> Markup {
     html! {
         @if let Some(reason) = &outcome.reason {
@@ -161,7 +161,7 @@ fn lines(title: &str, lines: impl Iterator<Item = String>) -> Markup {
     }
 }
 
-/// Why it matters, where it is required, and how to run it again.
+/// The effect, the source of the requirement, and how to run it again.
 fn context(report: &RunReport, outcome: &Outcome, requirements: &[Requirement]) -> Markup {
     let checked = requirements.iter();
     let checked = checked.filter(|it| outcome.requirements.contains(&it.id));
@@ -205,7 +205,7 @@ fn context(report: &RunReport, outcome: &Outcome, requirements: &[Requirement]) 
     }
 }
 
-/// The command that runs it again; none for a watch, whose pods were those of others.
+/// The command that runs it again; `None` for a watch, which does not own the pods.
 fn command(report: &RunReport, outcome: &Outcome) -> Option<String> {
     if report.watch.is_some() {
         return None;
@@ -221,7 +221,7 @@ fn command(report: &RunReport, outcome: &Outcome) -> Option<String> {
     Some([vec![command], ids].concat().join(" "))
 }
 
-/// A word of a shell's command.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! A page of figures: charts for a look, and below each set of them the table that has every value.
+//! A page of figures: charts for an overview, each followed by the table with every value.
 
 use maud::{Markup, html};
 
@@ -6,33 +6,28 @@ use super::super::printable::cut;
 use super::chart::{Chart, chart};
 use super::shell;
 
-/// Characters kept of a text.
+/// The maximum length of a text, in characters.
 const TEXT: usize = 400;
 
-/// What a page of figures shows.
+/// The content of a page of figures.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     pub title: String,
-    /// What was measured where: a name and a value each.
+    /// The subject of the measurement: a name and a value each.
     pub facts: Vec<(&'static str, String)>,
-    /// The figures, in order.
     pub sections: Vec<FiguresSection>,
-    /// What has to be known to read them.
+    /// The explanations of the figures.
     pub notes: Vec<String>,
-    /// What went wrong.
     pub faults: Vec<String>,
     pub suite: String,
 }
 
-/// Figures that belong together.
 #[derive(Clone, Debug, Default)]
 pub struct FiguresSection {
     pub title: &'static str,
-    /// What is read from them at a glance.
     pub charts: Vec<Chart>,
-    /// The names of the table's columns.
     pub columns: Vec<&'static str>,
-    /// Its rows, of as many values as there are columns.
+    /// The rows, with one value per column.
     pub rows: Vec<Vec<String>>,
 }
 

@@ -7,7 +7,7 @@ use super::cases::Tested;
 use super::verdict::{class, level, sign};
 use crate::outcome::{Level, Profile, Verdict};
 
-/// Characters kept of an id or an area.
+/// The maximum length of an id or an area, in characters.
 const NAME: usize = 40;
 
 /// A row for each area, a column for each profile.

@@ -1,6 +1,6 @@
-//! How long things took for which there is a limit: a table, and a histogram for each limit.
+//! The latencies for each limit: a table, and a histogram for each.
 //!
-//! The times are those that the checks looked at, in classes that are at most 1/64 wide; the bins
+//! The latencies are those that the checks use, in classes that are at most 1/64 wide; the bins
 //! here are wider, 1, 2 and 5 of each power of ten.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ const BINS: usize = 24;
 const WIDTH: usize = 26;
 const HEIGHT: usize = 60;
 
-/// How many times were at most so long, and longer than the bin before.
+/// The number of latencies in a class, bounded by that of the bin before.
 struct Bin {
     until: Duration,
     count: usize,
@@ -107,7 +107,7 @@ fn histogram(spread: &Spread, bound: Duration) -> Markup {
     }
 }
 
-/// Every third, which is a power of ten or stands for one.
+/// Whether a bin is labelled: every third, starting at a power of ten.
 fn is_labelled(nth: usize, bins: &[Bin]) -> bool {
     let micros = bins[nth].until.as_micros();
     let mut power = 1;
@@ -117,7 +117,7 @@ fn is_labelled(nth: usize, bins: &[Bin]) -> bool {
     power == micros
 }
 
-/// A round time in few letters.
+/// A round duration in few letters.
 fn short(time: Duration) -> String {
     let micros = time.as_micros();
     match micros {
@@ -127,8 +127,8 @@ fn short(time: Duration) -> String {
     }
 }
 
-/// The times in bins, up to the limit at least; at most [`BINS`], of which the first may hold all
-/// that is shorter.
+/// The latencies in bins, up to the limit at least; at most [`BINS`], the first of which may
+/// include all shorter ones.
 fn bins(spread: &Spread, bound: Duration) -> Vec<Bin> {
     let longest = spread
         .classes()

@@ -12,17 +12,17 @@ use super::sources::linked;
 use super::verdict::{badge, class, conformance, level, sign};
 use crate::outcome::{Conformance, Verdict};
 
-/// Characters kept of a name and of a text.
+/// The maximum length of a name and of a text, in characters.
 const NAME: usize = 200;
 const TEXT: usize = 1_000;
 
-/// Lines kept of a timeline.
+/// The maximum number of lines of a timeline.
 const LINES: usize = 45;
 
-/// Bytes of all evidence; what does not fit is left out, and said to be.
+/// The maximum size of all evidence in bytes; the rest is omitted with a note.
 const EVIDENCE: usize = 700_000;
 
-/// Reports side by side, with the evidence of all that did not simply pass.
+/// Reports side by side, with the evidence of all outcomes other than plain passes.
 pub fn matrix(reports: &[NamedReport]) -> String {
     let (matrix, first) = Matrix::grouped(reports);
     let noun = if reports.len() == 1 { "run" } else { "runs" };
@@ -94,7 +94,7 @@ fn table(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
     }
 }
 
-/// A verdict, which is a link to its evidence if there is any.
+/// A verdict, linked to its evidence if it has any.
 fn shown(cell: Option<Cell>, place: (usize, usize), held: &[(usize, usize)]) -> Markup {
     let Some(Cell { verdict, rate }) = cell else {
         return html! { span .absent { "not in this report" } };
@@ -113,7 +113,7 @@ fn name((row, column): (usize, usize)) -> String {
     format!("evidence-{row}-{column}")
 }
 
-/// The evidence of all cells that have any, and the places of these cells.
+/// The evidence of all cells that have any, and the indices of these cells.
 fn evidence(matrix: &Matrix, reports: &[&NamedReport]) -> (String, Vec<(usize, usize)>) {
     let mut room = EVIDENCE;
     let (mut text, mut held) = (String::new(), Vec::new());

@@ -11,17 +11,17 @@ use super::{about, grid, histogram, requirements, shell};
 use crate::case::Requirement;
 use crate::outcome::{Profile, RunReport};
 
-/// Bytes of all failures; those that do not fit stand in the table alone.
+/// The maximum size of all failures in bytes; the others appear only in the table.
 const FAILURES: usize = 700_000;
 
 const CASES: usize = 600;
 
-/// Characters kept of a remark, and remarks of a kind.
+/// The maximum length of a remark in characters, and number of remarks of a kind.
 const REMARK: usize = 600;
 const REMARKS: usize = 50;
 
-/// A run: its verdicts, its cases, its failures with what proves them, its latencies, and which of
-/// these requirements it covers.
+/// A run: its verdicts, its cases, its failures with their evidence, its latencies, and the
+/// requirements it covers.
 pub fn page(report: &RunReport, requirements: &[Requirement]) -> String {
     let mut tested = cases::tested(report);
     let left_out = tested.len().saturating_sub(CASES);
@@ -65,7 +65,7 @@ pub fn page(report: &RunReport, requirements: &[Requirement]) -> String {
     shell::document(&about::title(report), &body)
 }
 
-/// The profiles that anything here concerns.
+/// The profiles with any requirement here.
 fn concerned(tested: &[Tested<'_>]) -> Vec<Profile> {
     let concerns = |profile: &Profile| {
         let mut levels = tested.iter().map(|it| it.worst.levels);
@@ -89,7 +89,6 @@ fn contents(report: &RunReport) -> Markup {
     }
 }
 
-/// Faults outside the cases, and remarks.
 fn remarks(report: &RunReport) -> Markup {
     html! {
         @if let Some(reason) = report.undecided() { p { "Exit code 3: " (reason) "." } }
@@ -104,7 +103,7 @@ fn remarks(report: &RunReport) -> Markup {
     }
 }
 
-/// All that did not simply pass, as far as there is room: first what failed.
+/// All outcomes other than plain passes, as far as there is room, failures first.
 fn failures(report: &RunReport, tested: &[Tested<'_>], requirements: &[Requirement]) -> Markup {
     let mut shown: Vec<&Tested<'_>> = tested.iter().filter(|it| it.has_details()).collect();
     shown.sort_by_key(|it| std::cmp::Reverse(cases::rank(it.worst.verdict)));

@@ -1,4 +1,4 @@
-//! Which requirements a run has covered, and by what.
+//! The requirements that a run has covered, with their cases and invariants.
 
 use maud::{Markup, html};
 
@@ -9,10 +9,10 @@ use super::verdict::{class, sign};
 use crate::case::Requirement;
 use crate::outcome::Verdict;
 
-/// Characters kept of a text.
+/// The maximum length of a text, in characters.
 const TEXT: usize = 600;
 
-/// A row for each requirement, with what checks it.
+/// A row for each requirement, with the cases and invariants that check it.
 pub(super) fn covered(tested: &[Tested<'_>], requirements: &[Requirement]) -> Markup {
     let rows: Vec<_> = requirements
         .iter()

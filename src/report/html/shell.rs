@@ -1,4 +1,4 @@
-//! What every page has: its head, its style and its script.
+//! The frame of every page: its head, its style and its script.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,6 @@ pub(super) const STYLE: &str = include_str!("style.css");
 
 pub(super) const SCRIPT: &str = include_str!("script.js");
 
-/// A whole page.
 pub(super) fn document(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)

@@ -1,11 +1,11 @@
-//! Sources of requirements, with links to those that are on the web.
+//! Sources of requirements, with links to those on the web.
 
 use maud::{Markup, html};
 
 use crate::escape::printable;
 use crate::report::printable::cut;
 
-/// Characters kept of a source.
+/// The maximum length of a source, in characters.
 const SOURCE: usize = 2_000;
 
 /// Repositories that a source names without their owners.
@@ -37,7 +37,7 @@ fn word(part: &str, before: &str) -> Markup {
     html! { (start) a href=(address) { (name) } (end) }
 }
 
-/// The address of what a word names; none if it names nothing on the web.
+/// The address of a source in a word; `None` if it has none.
 fn address(word: &str, before: &str) -> Option<String> {
     if word.starts_with("https://") {
         return Some(printable(word).into_owned());

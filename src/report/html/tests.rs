@@ -1,4 +1,4 @@
-//! Pages as an independent parser of HTML sees them.
+//! Pages, parsed by an independent parser of HTML.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::outcome::{Mismatch, Outcome, RunReport, Verdict, Violation};
 use crate::report::fixture::{AWKWARD, C, failed, fixture, outcome, violation};
 use crate::report::{Document, NamedReport};
 
-/// What a runtime, or whoever wrote a report, may use for a name.
+/// A possible name in a hostile runtime or report.
 const HOSTILE: &str = "</style></script><script>alert(1)</script><img src=x onerror=alert(2)>\
                        \"' onclick=alert(3) \u{202e}\u{7}javascript:alert(4) https://x.invalid/\"><i>";
 
@@ -32,7 +32,7 @@ fn named(name: &str, report: &RunReport) -> NamedReport {
     }
 }
 
-/// A run of which every text is hostile.
+/// A run in which every text is hostile.
 fn hostile() -> RunReport {
     let mut report = fixture();
     report.info.runtime.runtime_name = HOSTILE.to_owned();
@@ -59,7 +59,7 @@ fn hostile() -> RunReport {
     report
 }
 
-/// A run of so many cases, each of which fails.
+/// A run with this number of cases, all failing.
 fn failing(count: usize) -> RunReport {
     let outcomes = (0..count).map(|nth| Outcome {
         id: format!("ORD-{nth}").into(),

@@ -8,7 +8,7 @@ pub(super) fn badge(verdict: Verdict) -> Markup {
     html! { span .badge .(class(verdict)) { (sign(verdict)) " " (verdict) } }
 }
 
-/// The badge of the verdict in a profile, in these words.
+/// The badge of a profile's verdict, with this text.
 pub(super) fn conformance(verdict: Conformance, words: &str) -> Markup {
     let like = match verdict {
         Conformance::Conformant => Verdict::Pass,
@@ -21,7 +21,7 @@ pub(super) fn conformance(verdict: Conformance, words: &str) -> Markup {
     html! { span .badge .(class(like)) { (sign(like)) " " (words) } }
 }
 
-/// The class that gives it its colour.
+/// The CSS class for its colour.
 pub(super) fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "pass",
@@ -33,7 +33,7 @@ pub(super) fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A sign that tells it apart without a colour.
+/// A sign that distinguishes it without colour.
 pub(super) fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✓",
@@ -46,7 +46,7 @@ pub(super) fn sign(verdict: Verdict) -> &'static str {
     }
 }
 
-/// How binding something is, as the CRI writes it.
+/// The requirement level in upper case, as in the CRI.
 pub(super) fn level(level: Level) -> &'static str {
     match level {
         Level::Must => "MUST",

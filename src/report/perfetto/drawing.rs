@@ -17,10 +17,10 @@ use crate::outcome::{Outcome, Violation};
 use crate::report::printable::cut;
 use crate::report::timeline::{Timeline, asks_only};
 
-/// Characters kept of a text.
+/// The maximum length of a text, in characters.
 const TEXT: usize = 2_000;
 
-/// The walk through a history that draws it.
+/// Draws a history entry by entry.
 #[derive(Debug)]
 pub(super) struct Drawing<'a> {
     entries: &'a [Arc<Entry>],
@@ -28,12 +28,12 @@ pub(super) struct Drawing<'a> {
     places: Places<'a>,
     links: Links,
     trace: Trace,
-    /// The moment of the last entry: time never goes back.
+    /// The time of the last entry, which never decreases.
     now: u64,
     calls: BTreeMap<CallId, (TrackId, u64)>,
     cases: BTreeMap<CaseRun, TrackId>,
     streams: BTreeMap<SubscriptionId, (TrackId, Path)>,
-    /// Until when the suite was last held up.
+    /// The end of the suite's last delay.
     held_up: u64,
 }
 
@@ -57,7 +57,6 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The next entry.
     pub(super) fn draw(&mut self, entry: &'a Entry) {
         self.now = self.now.max(entry.at.monotonic_ns);
         let text = self.text(entry);
@@ -114,7 +113,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The violations of an outcome, each where the last entry that proves it is.
+    /// Draws the violations of an outcome, each at the last entry of its evidence.
     pub(super) fn judged(&mut self, outcome: &Outcome) {
         for violation in outcome.violations.iter().chain(&outcome.advice) {
             let mut evidence = violation.evidence.iter().rev();
@@ -126,12 +125,11 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The trace file.
     pub(super) fn finish(self) -> Vec<u8> {
         self.trace.finish(self.now)
     }
 
-    /// The beginning or the end of a case, or what happens to it as a whole.
+    /// Draws the beginning or the end of a case, or a fact about it as a whole.
     fn case(&mut self, body: &Body, text: DebugAnnotation) {
         match body {
             Body::CaseBegan { case, id, .. } => {
@@ -272,7 +270,7 @@ impl<'a> Drawing<'a> {
         self.mark(&path, Mark::new("run", name, text));
     }
 
-    /// The group of what an entry is about.
+    /// The group of an entry's subject.
     fn place(&self, entry: &Entry) -> Path {
         match &entry.body {
             Body::Event { event, .. } => self.places.of_event(event),
@@ -294,7 +292,7 @@ impl<'a> Drawing<'a> {
         place.ok().map(|place| &*self.entries[place])
     }
 
-    /// The entry as its line of the timeline says it, by its number.
+    /// The entry's line of the timeline, named by its number.
     fn text(&self, entry: &Entry) -> DebugAnnotation {
         let (_, text) = self.timeline.describe(entry);
         note(format!("#{}", entry.seq), text)

@@ -1,7 +1,7 @@
-//! What belongs together: the call that caused an event, and the first list that shows the same.
+//! Causal links: the call that caused an event, and the first list that shows the same change.
 //!
-//! A container that exits by itself has no call that caused it. A list counts if it was asked for
-//! when the event had arrived.
+//! A container that exits on its own has no causing call. A list counts if it was requested after
+//! the event had arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,6 @@ pub(super) struct Links {
     by_call: BTreeMap<CallId, Vec<Seq>>,
 }
 
-/// An event that no list has shown yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     seq: Seq,
@@ -26,12 +25,12 @@ struct Pending {
     is_sandbox: bool,
 }
 
-/// The walk through a history.
+/// The state of the search through a history.
 #[derive(Debug)]
 struct Walk<'a> {
     places: &'a Places<'a>,
     links: Links,
-    /// The calls that may cause an event, by the id that they name, in their order.
+    /// The calls that may cause an event, by the id that they name, in order.
     candidates: BTreeMap<(&'a str, EventKind), Vec<CallId>>,
     failed: BTreeSet<CallId>,
     began: BTreeMap<CallId, Seq>,
@@ -54,18 +53,17 @@ impl Links {
         walk.links
     }
 
-    /// The call that caused an event, if there is one.
+    /// The call that caused an event, if any.
     pub(super) fn cause(&self, event: Seq) -> Option<CallId> {
         self.causes.get(&event).copied()
     }
 
-    /// The arrows that touch a call.
     pub(super) fn of_call(&self, call: CallId) -> Vec<u64> {
         let events = self.by_call.get(&call).into_iter().flatten();
         events.copied().map(arrow).collect()
     }
 
-    /// The arrow that touches an event, if anything is at its other end.
+    /// The arrow of an event, if it has another end.
     pub(super) fn of_event(&self, event: Seq) -> Vec<u64> {
         let linked = self.linked.get(&event);
         linked.copied().map(arrow).into_iter().collect()
@@ -125,7 +123,7 @@ impl<'a> Walk<'a> {
 
     /// The first call that may be the cause and has not failed yet, or else the first.
     fn cause(&self, id: &'a str, sandbox: Option<&'a str>, kind: EventKind) -> Option<CallId> {
-        // What a call does to a sandbox ends its containers, but starts none.
+        // A call on a sandbox may end its containers, but starts none.
         let ends = matches!(kind, EventKind::Stopped | EventKind::Deleted);
         let by_sandbox = sandbox.filter(|_| ends);
         let of = |id: &'a str| self.candidates.get(&(id, kind)).into_iter().flatten();
@@ -163,7 +161,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a call lists all sandboxes, or all containers; absent if it lists only some.
+    /// Whether a call lists all sandboxes, or all containers; `None` if it lists only some.
     fn lists_all(&self, call: CallId) -> Option<bool> {
         match self.places.request(call)? {
             Request::ListSandboxes(_) => Some(true),

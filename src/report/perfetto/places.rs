@@ -1,4 +1,4 @@
-//! Where in the picture a sandbox, a container or a call belongs.
+//! The groups of sandboxes, containers and calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::history::{
 use crate::report::printable::{cut, short_id};
 use crate::report::timeline::attempted;
 
-/// Characters kept of a name.
+/// The maximum length of a name, in characters.
 const NAME: usize = 80;
 
-/// The group of all that belongs to no case.
+/// The group of everything outside cases.
 const RUN: &str = "run";
 
-/// The places of all ids and calls of a history.
+/// The groups of all ids and calls of a history.
 #[derive(Debug, Default)]
 pub(super) struct Places<'a> {
     cases: BTreeMap<CaseRun, &'a str>,
     pods: BTreeMap<&'a PodUid, Option<CaseRun>>,
     calls: BTreeMap<CallId, (&'a Request, Option<CaseRun>)>,
-    /// The ids that calls returned for what they made.
+    /// The ids of the objects that calls have created.
     made: BTreeMap<CallId, &'a str>,
     sandboxes: BTreeMap<&'a str, Path>,
     /// Each with its sandbox and its name.
@@ -32,7 +32,7 @@ pub(super) struct Places<'a> {
 impl<'a> Places<'a> {
     pub(super) fn new(entries: &'a [Arc<Entry>]) -> Self {
         let mut places = Self::default();
-        // An event may arrive before the call returns that made what the event is about.
+        // An event may arrive before the return of the call that created its subject.
         for entry in entries {
             places.learn_from_call(&entry.body);
         }
@@ -48,7 +48,7 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// The group of a case, or of all that belongs to none.
+    /// The group of a case, or the group of everything outside cases.
     pub(super) fn of_case(&self, case: Option<CaseRun>) -> Path {
         vec![case.map_or_else(
             || RUN.to_owned(),
@@ -59,7 +59,7 @@ impl<'a> Places<'a> {
         )]
     }
 
-    /// The group of a sandbox or a container; absent if nothing tells where it belongs.
+    /// The group of a sandbox or a container; `None` if unknown.
     pub(super) fn of_id(&self, id: &str) -> Option<Path> {
         let Some((sandbox, name)) = self.containers.get(id) else {
             return self.sandboxes.get(id).cloned();
@@ -69,14 +69,14 @@ impl<'a> Places<'a> {
         Some(path)
     }
 
-    /// The group of what an event is about.
+    /// The group of an event's subject.
     pub(super) fn of_event(&self, event: &Event) -> Path {
         let id = event.container.as_str();
         let unknown = || vec!["unknown ids".to_owned(), short_id(id)];
         self.of_id(id).unwrap_or_else(unknown)
     }
 
-    /// The group of what a call is about: what it made or names, or else its case.
+    /// The group of a call's subject: the object that it created or names, or else its case.
     pub(super) fn of_call(&self, call: CallId) -> Path {
         let Some((request, case)) = self.calls.get(&call) else {
             return self.of_case(None);
@@ -87,12 +87,12 @@ impl<'a> Places<'a> {
             .unwrap_or_else(|| self.of_case(*case))
     }
 
-    /// What a call asked for, if the history has its beginning.
+    /// The request of a call, if the history has its beginning.
     pub(super) fn request(&self, call: CallId) -> Option<&'a Request> {
         self.calls.get(&call).map(|(request, _)| *request)
     }
 
-    /// The id that a call returned for what it made.
+    /// The id of the object that a call created.
     pub(super) fn made(&self, call: CallId) -> Option<&'a str> {
         self.made.get(&call).copied()
     }
@@ -171,8 +171,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// A sandbox that no call of the history made is in the group of the case that chose the UID of
-    /// its pod, or in one for its pod.
+    /// A sandbox that no call of the history created is in the group of the case that chose the UID
+    /// of its pod, or in a group for its pod.
     fn sandbox_shown(&mut self, id: &'a SandboxId, metadata: Option<&SandboxMetadata>) {
         if self.sandboxes.contains_key(id.as_str()) {
             return;

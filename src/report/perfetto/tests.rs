@@ -1,5 +1,5 @@
-//! What the viewer relies on, for a history with every kind of entry, for recorded ones and for
-//! arbitrary ones. `tests/perfetto` reads traces with Perfetto's own description of the format.
+//! Checks the viewer's requirements, for a history with every kind of entry, for recorded ones and
+//! for arbitrary ones. `tests/perfetto` reads traces with Perfetto's own description of the format.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -19,7 +19,7 @@ use super::schema::{DebugAnnotation, Trace, TrackDescriptor, TrackEvent};
 use crate::history::{Body, Entry, Seq, codec};
 use crate::report::fixture::{AWKWARD, entries, failed};
 
-/// The packets of a trace, by what they are.
+/// The packets of a trace, by type.
 struct Read {
     tracks: BTreeMap<u64, TrackDescriptor>,
     events: Vec<(u64, TrackEvent)>,
@@ -63,7 +63,7 @@ impl Read {
     }
 }
 
-/// Asserts all that the viewer relies on.
+/// Asserts the viewer's requirements.
 #[track_caller]
 fn check(bytes: &[u8]) -> Read {
     let read = Read::new(bytes);
@@ -191,7 +191,7 @@ proptest! {
     }
 }
 
-/// Any value that some bytes make.
+/// Any value that some bytes decode to.
 fn anything<T: for<'a> Arbitrary<'a> + Debug>() -> impl Strategy<Value = T> {
     let bytes = vec(any::<u8>(), 100..2_000);
     bytes.prop_filter_map("too few bytes", |bytes| {

@@ -16,30 +16,29 @@ use crate::history::HostInstant;
 /// The only writer of the trace.
 const SEQUENCE: u32 = 1;
 
-/// The names of a track and of the groups that it is in, the outermost first.
+/// The names of a track and of its groups, the outermost first.
 pub(super) type Path = Vec<String>;
 
 /// A track, by its `uuid`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TrackId(u64);
 
-/// What is drawn at one moment of a track.
+/// A mark at one time of a track.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mark {
     pub(super) name: String,
-    /// By which the viewer can filter.
+    /// The viewer can filter by it.
     pub(super) category: &'static str,
     pub(super) notes: Vec<DebugAnnotation>,
     /// The arrows that begin, pass or end here.
     pub(super) flows: Vec<u64>,
 }
 
-/// A trace in the making.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     tracks: Vec<TracePacket>,
     events: Vec<TracePacket>,
-    /// The tracks by their paths. Of several with the same path, each has a number.
+    /// The tracks by their paths. Tracks with the same path are numbered.
     known: BTreeMap<(Path, usize), TrackId>,
     /// Tracks on which a slice is open.
     busy: BTreeSet<TrackId>,
@@ -54,7 +53,7 @@ pub(super) fn note(name: impl Into<String>, value: impl Into<String>) -> DebugAn
     }
 }
 
-/// The same with a number.
+/// A numeric value that the viewer lists beside a mark.
 pub(super) fn number(name: &str, value: i64) -> DebugAnnotation {
     DebugAnnotation {
         name: Some(name.to_owned()),
@@ -64,7 +63,7 @@ pub(super) fn number(name: &str, value: i64) -> DebugAnnotation {
 }
 
 impl Trace {
-    /// Lets the viewer show the time of day: what the wall clock says at a moment of the trace.
+    /// Lets the viewer show the time of day, by the wall-clock time at one point of the trace.
     pub(super) fn clocks(&mut self, at: HostInstant) {
         let clock = |clock: BuiltinClock, timestamp| Clock {
             clock_id: u32::try_from(clock as i32).ok(),
@@ -96,7 +95,6 @@ impl Trace {
         track
     }
 
-    /// Ends the slice that is open on a track.
     pub(super) fn end(&mut self, track: TrackId, at: u64, notes: Vec<DebugAnnotation>) {
         if self.busy.remove(&track) {
             let mark = Mark {
@@ -118,7 +116,7 @@ impl Trace {
         self.push(track, at, Type::Counter, None, Some(value));
     }
 
-    /// Ends what is open, and returns the file.
+    /// Ends the open slices, and returns the file.
     pub(super) fn finish(mut self, at: u64) -> Vec<u8> {
         for track in std::mem::take(&mut self.busy) {
             let mark = Mark {
@@ -127,7 +125,7 @@ impl Trace {
             };
             self.push(track, at, Type::SliceEnd, Some(mark), None);
         }
-        // What happened at the same time stays in its order: a slice ends before the next begins.
+        // Simultaneous entries keep their order: a slice ends before the next begins.
         self.events.sort_by_key(|packet| packet.timestamp);
         let mut packet = self.tracks;
         packet.extend(self.events);
@@ -163,7 +161,7 @@ impl Trace {
         });
     }
 
-    /// The track of a path, which is described when it is first used, and the groups that it is in.
+    /// The track of a path, described at its first use, and its groups.
     fn track(&mut self, (path, nth): (&[String], usize), unit: Option<Unit>) -> TrackId {
         if let Some(track) = self.known.get(&(path.to_vec(), nth)) {
             return *track;

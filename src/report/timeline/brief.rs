@@ -1,4 +1,4 @@
-//! An entry in two short texts, as a diagram has room for.
+//! An entry in two short texts that fit into a diagram.
 
 use super::words::{MESSAGE, attempted, container_state, stream_end};
 use super::{Timeline, asks_only};
@@ -8,12 +8,12 @@ use crate::history::{
 use crate::report::calendar::span;
 use crate::report::printable::cut;
 
-/// What a diagram writes beside an entry.
+/// The text beside an entry in a diagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::report) struct Brief {
-    /// What happened, such as `STARTED c`.
+    /// The event or call, such as `STARTED c`.
     pub(in crate::report) label: String,
-    /// What it showed, such as `pod READY [c RUNNING]`; may be empty.
+    /// Its content, such as `pod READY [c RUNNING]`; may be empty.
     pub(in crate::report) detail: String,
 }
 
@@ -27,7 +27,7 @@ impl Brief {
 }
 
 impl Timeline<'_> {
-    /// The time of an entry as [`Timeline::line`] has it.
+    /// The time of an entry as in [`Timeline::line`].
     pub(in crate::report) fn time(&self, entry: &Entry) -> String {
         format!("+{:.3}", entry.at.since(self.start).as_secs_f64())
     }

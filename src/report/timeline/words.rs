@@ -1,4 +1,4 @@
-//! The words for what stands in an entry.
+//! The words for the content of an entry.
 
 use crate::history::{
     ContainerState, ContainerStatus, HostInstant, Observer, RunEnd, RunInfo, RunPlan, StepsEnd,
@@ -7,13 +7,13 @@ use crate::history::{
 use crate::report::calendar::rfc3339;
 use crate::report::printable::{cut, printable};
 
-/// Characters kept of a message, a reference or any other text that a runtime chose.
+/// The maximum length of a message, a reference or any other text of a runtime, in characters.
 pub(super) const MESSAGE: usize = 80;
 
-/// Characters kept of a reason; the CRI means it to be one word.
+/// The maximum length of a reason, in characters; the CRI intends one word.
 const REASON: usize = 24;
 
-/// Items kept of a list of containers or sandboxes.
+/// The maximum number of containers or sandboxes in a list.
 const ITEMS: usize = 6;
 
 pub(super) fn run_began(info: &RunInfo, at: HostInstant) -> String {

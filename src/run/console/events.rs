@@ -41,7 +41,7 @@ struct Counts {
     passed: usize,
     failed: usize,
     ignored: usize,
-    /// How many of the ignored could not be decided.
+    /// The number of ignored cases that could not be decided.
     undecided: usize,
     measured: usize,
     filtered_out: usize,

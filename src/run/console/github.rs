@@ -1,10 +1,10 @@
-//! Output in a GitHub workflow, which takes lines such as `::error::…` for commands.
+//! Output in a GitHub workflow, which interprets lines such as `::error::…` as commands.
 
 use super::Renderer;
 use crate::outcome::Outcome;
 use crate::report::github;
 
-/// Renders outcomes as another renderer does, so that GitHub takes no line of it for a command.
+/// Renders outcomes as another renderer does, but so that GitHub interprets no line as a command.
 pub(super) struct WithoutCommands<T> {
     lines: T,
     token: String,

@@ -11,30 +11,29 @@ use crate::report::{cause, cut, failure, folded};
 
 /// The width of a line if the output is not a terminal.
 const COLUMNS: usize = 100;
-/// The minimum length of a reason, in characters. A terminal that has less room shows none.
+/// The minimum length of a reason, in characters. A narrower terminal shows none.
 const SHORTEST_REASON: usize = 10;
 /// The minimum length of a name, in characters: of an id.
 const SHORTEST_NAME: usize = 6;
-/// The columns of a line without its name, its word and what follows.
+/// The columns of a line without its name, its verdict and the rest.
 const AROUND: usize = "test  ... ".len();
 /// The columns that most lines need besides the name.
 const REST: usize = "test  ... FAILED (100.0 s)".len();
 
-/// Renders outcomes as lines, and collects what is printed at the end.
+/// Renders outcomes as lines, and collects the texts to print at the end.
 pub(super) struct Lines {
     is_terse: bool,
-    /// The width of the names.
     widest: usize,
     columns: usize,
     is_terminal: bool,
-    /// Skipped and undecided cases with the same reason as one before.
+    /// Skipped and undecided cases with the same reason as an earlier one.
     repeated: BTreeMap<(&'static str, String), Repeated>,
     failures: Vec<(String, String)>,
 }
 
 /// A reason that is printed only once.
 struct Repeated {
-    /// The case for which it was printed.
+    /// The case with which it was printed.
     first: String,
     again: usize,
 }
@@ -89,8 +88,8 @@ impl Lines {
         writeln!(text)
     }
 
-    /// The reason that the line shows. That of a failure is printed at the end with its evidence;
-    /// who watches a terminal need not wait for that.
+    /// The reason in the line. That of a failure is printed at the end with its evidence, but on a
+    /// terminal at once, too.
     fn reason<'a>(&self, outcome: &'a Outcome) -> Option<Cow<'a, str>> {
         match outcome.verdict {
             Verdict::Fail if self.is_terminal => Some(cause(outcome).into()),

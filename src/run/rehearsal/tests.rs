@@ -1,4 +1,4 @@
-//! What a run does when a call is given up, the stream breaks, or the runtime goes away.
+//! Runs with cancelled calls, broken streams, and lost runtimes.
 
 mod verdicts;
 
@@ -22,7 +22,7 @@ use crate::run::Endpoints;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A case alone on the runtime, with these steps and one expectation.
+/// A case with these steps and one expectation, as the only one of the run.
 fn case(id: &str, steps: &str, expected: &str) -> Case {
     let text = format!(
         "id: {id}\ntitle: A test.\nwhy: It is tested.\nsources: [none]\nexclusive: true\n\
@@ -37,15 +37,14 @@ const START: &str =
     "  - create: {as: c, in: pod, workload: until-term}\n  - start: {container: c}\n";
 const STARTED: &str = "includes: {of: c, in-order: [created, started]}";
 
-/// The model, which does something before it answers a call.
+/// The model, with an action before the reply to a call.
 struct Scripted<F> {
     model: Model,
     before: F,
-    /// Calls whose callers have gone before the answer.
+    /// Calls whose callers have disconnected before the reply.
     given_up: Arc<AtomicU32>,
 }
 
-/// A call that is not answered yet.
 struct Unanswered<'a>(&'a AtomicU32, bool);
 
 impl Drop for Unanswered<'_> {
@@ -54,7 +53,7 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-/// What is done before a call is answered: a fault is the answer.
+/// The action before the reply to a call: a fault becomes the reply.
 trait Before: Send + Sync + 'static {
     fn act(
         &self,
@@ -91,7 +90,7 @@ fn fault(code: StatusCode) -> CallFault {
     }
 }
 
-/// Runs cases on the model behind a script; returns the report, how many calls were given up, and
+/// Runs cases on the model behind a script; returns the report, the number of cancelled calls, and
 /// whether nothing was left.
 fn run_on(before: impl Before, cases: Vec<Case>) -> (RunReport, u32, bool) {
     run_on_model(Behaviour::default(), before, cases)
@@ -140,7 +139,7 @@ fn outcome<'a>(report: &'a RunReport, id: &str) -> &'a Outcome {
     outcomes.find(|it| *it.id == *id).expect("it was planned")
 }
 
-/// Refuses the second creation of a case once a start is under way, which takes longer.
+/// Refuses the second creation of a case while a longer start is under way.
 #[derive(Default)]
 struct RefusesWhileStarting {
     creations: AtomicU32,
@@ -150,7 +149,7 @@ struct RefusesWhileStarting {
 
 impl Before for RefusesWhileStarting {
     async fn act(&self, _: &Model, request: &Request) -> Result<(), CallFault> {
-        /// Time enough for a caller that gives up.
+        /// Longer than a caller waits.
         const LONGER: Duration = Duration::from_millis(300);
         match request {
             Request::CreateContainer(spec) if ["c", "d"].contains(&spec.name()) => {
@@ -203,8 +202,7 @@ fn a_branch_that_fails_cancels_no_call_of_another() {
     lets_calls_end(&format!("  - parallel:\n{branch}{other}"));
 }
 
-/// Stops the daemon at a start of some case, so often, and starts it again once somebody has found
-/// it gone.
+/// Stops the daemon at starts, a given number of times, and restarts it once a client has noticed.
 struct Restarts {
     left: AtomicU32,
     down: AtomicBool,
@@ -275,7 +273,7 @@ fn a_runtime_that_is_lost_time_and_again_is_given_up() {
     }
 }
 
-/// Answers each question for a container's status with this.
+/// Answers each status call for a container with this.
 struct Answers(StatusCode);
 
 impl Before for Answers {
@@ -306,7 +304,7 @@ fn an_answer_that_nobody_can_read_decides_nothing() {
     assert_eq!(verdict(StatusCode::NOT_FOUND).0, Verdict::Pass);
 }
 
-/// Makes no pod without a UID, as CRI-O, which names pods by it.
+/// Rejects a pod without a UID, as CRI-O does, which names pods by it.
 struct WantsUids;
 
 impl Before for WantsUids {
@@ -369,7 +367,7 @@ fn a_container_that_outlives_its_sandbox_is_removed_at_the_end_of_the_run() {
     assert!(nothing_is_left);
 }
 
-/// Fails to stop what was never started.
+/// Fails to stop containers that were never started.
 #[derive(Default)]
 struct StopsOnlyWhatRan(Mutex<BTreeSet<ContainerId>>);
 
@@ -400,7 +398,7 @@ impl Before for FailsOnce {
     }
 }
 
-/// The markers prove the stream all the same.
+/// The markers prove the stream in spite of the defect.
 #[test]
 fn one_defect_of_a_runtime_blocks_no_case() {
     let cases = || vec![case("ORD-91", START, STARTED)];
@@ -428,8 +426,7 @@ fn nothing_is_waited_for_that_a_broken_stream_cannot_bring() {
     assert!(outcome.duration < limits::EVENT_WAIT / 2, "{outcome:#?}");
 }
 
-/// Stops the daemon when it is asked for its disk space, and starts it again when it has been
-/// looked for twice.
+/// Stops the daemon at a request for its disk space, and starts it again after two more requests.
 #[derive(Default)]
 struct StopsWhenAsked {
     looked: AtomicU32,

@@ -8,7 +8,7 @@ use crate::oracle::Index;
 use crate::oracle::script::{entries, history};
 use crate::outcome::Kind;
 
-/// One after the other, sandboxes whose DELETED has no sandbox status.
+/// A sequence of sandboxes whose DELETED has no sandbox status.
 const OFTEN: &str = "a run; a DELETED no-sandbox; b run; b DELETED no-sandbox; c run; \
                      c DELETED no-sandbox; d run; d DELETED no-sandbox; e run; \
                      e DELETED no-sandbox; f run; f DELETED no-sandbox";
@@ -22,7 +22,7 @@ fn known(finding: &str) -> Known {
     Known::parse(&ExpectationFile { path, text }).expect("an expectation file")
 }
 
-/// What INV-06 shows of a case, and the reason, which says how often.
+/// The displayed violations of INV-06 in a case, and the reason, which contains their number.
 fn shown(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
     let history = history(script);
     let mut findings = Findings::default();
@@ -32,7 +32,7 @@ fn shown(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
     };
     let case = (Place::Case("X-01", &levels), &Profile::ALL[..]);
     let found = find(case, &Index::new(&history), known, &BTreeSet::new());
-    findings.take_in(history.case(), Seq(1_000), found);
+    findings.add(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
     findings.add_to_outcome("INV-06", &mut outcome);
@@ -64,7 +64,7 @@ fn the_first_violations_are_shown_if_none_or_all_are_listed() {
     assert_eq!(shown(OFTEN, &listed), (deleted, reason));
 }
 
-/// What becomes of INV-06, a MUST for both kubelets, by a case with these levels.
+/// The verdict on INV-06, a MUST for both kubelets, with a case of these levels.
 fn binding(levels: Levels) -> (Verdict, Levels) {
     let history = history(ALSO_CREATED);
     let mut findings = Findings::default();
@@ -75,7 +75,7 @@ fn binding(levels: Levels) -> (Verdict, Levels) {
         &Known::default(),
         &BTreeSet::new(),
     );
-    findings.take_in(history.case(), Seq(1_000), found);
+    findings.add(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
     findings.add_to_outcome("INV-06", &mut outcome);
@@ -109,7 +109,7 @@ fn an_invariant_binds_no_more_than_the_case_that_breaks_it() {
     assert_eq!(binding(levels(may, None, None)).0, Verdict::Pass);
 }
 
-/// Seven containers in one watch: more than are shown of one invariant.
+/// Seven containers in one watch: more than the displayed violations of one invariant.
 #[test]
 fn what_is_only_counted_is_not_found_again_at_the_end() {
     let lives = ["a", "b", "c", "d", "e", "f", "g"];
@@ -119,11 +119,11 @@ fn what_is_only_counted_is_not_found_again_at_the_end() {
     let (known, history) = (Known::default(), history(&script));
     let place = (Place::Pod("shop/web"), &Profile::ALL[..]);
     let found = find(place, &Index::new(&history), &known, &BTreeSet::new());
-    findings.take_in_pod(Seq(1_000), found);
+    findings.add_pod(Seq(1_000), found);
     for entry in entries(&script) {
         whole_run.push(&entry);
     }
-    findings.take_in_late(Seq(1_001), (&whole_run, None), &known);
+    findings.judge_late(Seq(1_001), (&whole_run, None), &known);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-01");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
     findings.add_to_outcome("INV-01", &mut outcome);

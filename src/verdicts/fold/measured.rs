@@ -1,4 +1,4 @@
-//! What was measured in the cases of a run.
+//! The measurements in the cases of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::Verdicts;
 use crate::outcome::{Largest, Limit, Spread, Times, Worst};
 
 impl Verdicts {
-    /// Those of each kind, and the first case that saw the longest; of a watch, the lag of events.
+    /// The maximum of each limit, and the first case that saw it; for a watch, the lag of events.
     pub(super) fn worst(&self) -> Vec<Worst> {
         let mut worst = BTreeMap::<(Limit, Duration), Worst>::new();
         for (run, latencies) in &self.latencies {

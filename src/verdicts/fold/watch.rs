@@ -10,7 +10,7 @@ use super::Verdicts;
 use crate::history::{CaseHistory, CaseRun, Entry, Seq};
 
 impl Verdicts {
-    /// Takes in the next entry of a watch, and judges the pods that are quiet now.
+    /// Processes the next entry of a watch, and judges the pods that are idle now.
     pub(super) fn watch(&mut self, entry: &Arc<Entry>) {
         let quiet = self.watched.as_mut().map(|watched| watched.push(entry));
         self.judge_pods(quiet.unwrap_or_default(), entry.seq);
@@ -27,7 +27,7 @@ impl Verdicts {
                 filled: &self.found.filled(),
             };
             let found = watched.judge(&history, &measure);
-            self.found.take_in_pod(at, found);
+            self.found.add_pod(at, found);
         }
         let tally = Tally {
             case: WATCH.into(),
@@ -35,17 +35,16 @@ impl Verdicts {
             containers: usize::try_from(watched.totals.containers).unwrap_or(usize::MAX),
             seen: BTreeMap::new(),
         };
-        self.tallies.take_in(CaseRun(0), tally);
+        self.tallies.add(CaseRun(0), tally);
     }
 
-    /// Whether a pod of a watch has changed lately, so that its relists matter although they show
-    /// nothing new.
+    /// Whether a pod of a watch has changed lately, so that even relists without changes matter.
     pub fn is_following_pods(&self) -> bool {
         let watched = self.watched.as_ref();
         watched.is_some_and(|watched| watched.pods.is_following())
     }
 
-    /// Takes the violations that a watch has found since the last call.
+    /// Removes the violations of a watch since the last call.
     pub fn take_news(&mut self) -> Vec<WatchNews> {
         let watched = self.watched.as_mut();
         watched.map(Watched::take_news).unwrap_or_default()

@@ -15,13 +15,13 @@ use crate::outcome::Seen;
     expecting = "an entry with `case`, `reason` and `link`"
 )]
 pub struct KnownFailure {
-    /// The id of the case or invariant that fails.
+    /// The id of the failing case or invariant.
     pub case: String,
-    /// On which runtimes it does; on all, if this is absent.
+    /// The affected runtimes; all, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<When>,
     pub reason: String,
-    /// Where more is said of it: an issue, or the runtime's source.
+    /// A reference: an issue, or the runtime's source.
     pub link: String,
     /// The page about the runtime's defect, in a built-in file: the name of one in
     /// `ci/findings/<runtime>`.
@@ -30,57 +30,56 @@ pub struct KnownFailure {
     /// The first versions without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed_in: Option<Texts>,
-    /// Of an invariant: the ids of the cases whose histories break it; any, if this is absent.
+    /// For an invariant: the ids of the cases whose histories break it; any, if absent.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub cases: Option<Texts>,
-    /// A race: it fails in some runs and passes in others, and both are as expected.
+    /// A race: it fails in some runs and passes in others, and both are expected.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sometimes: bool,
-    /// The same, with how often it was seen to fail.
+    /// A race, with its observed failure rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// The same, with how often it may be lost at most; more often is no known failure.
+    /// A race, with the maximum rate; more failures are unexpected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Bound>,
-    /// The last day on which the entry counts.
+    /// The last day on which the entry applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Day>,
-    /// What was found, one kind of findings or several, with values that were seen; any other
-    /// failure of the case is no known one. All are, if this is absent.
+    /// The findings, by kind and values; any other failure of the case is unexpected. All findings,
+    /// if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<Signatures>,
 }
 
-/// A call that fails now and then, though the case has done nothing to make it fail.
+/// A call that fails intermittently in a case that expects it to succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a fault with `message`, `reason` and `link`"
 )]
 pub struct KnownFault {
-    /// A part of what the call's failure says; `…` stands for what changes in it.
+    /// A part of the call's error message; `…` matches any text.
     pub message: String,
-    /// On which runtimes it does; on all, if this is absent.
+    /// The affected runtimes; all, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<When>,
-    /// The ids of the cases in which it does; any, if this is absent.
+    /// The ids of the affected cases; any, if absent.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub cases: Option<Texts>,
     pub reason: String,
-    /// Where more is said of it.
+    /// A reference.
     pub link: String,
-    /// The page about the runtime's defect, as of a known failure.
+    /// The page about the runtime's defect, as in a known failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
 }
 
 impl KnownFailure {
-    /// Whether it has expired at a moment.
     pub fn is_over(&self, at: HostInstant) -> bool {
         self.expires.as_ref().is_some_and(|day| day.is_over(at))
     }
 
-    /// Whether it is of a failure of this kind. What broke when its case had been judged can be of
+    /// Whether it applies to a failure of this kind. One after the case was judged can belong to
     /// any case.
     pub fn covers(&self, seen: &Seen) -> bool {
         let finding = self.finding.as_ref();
@@ -88,17 +87,17 @@ impl KnownFailure {
             && seen.case.as_deref().is_none_or(|case| self.is_of(case))
     }
 
-    /// Whether it is of an invariant that a case's history breaks.
+    /// Whether it applies to an invariant broken by a case's history.
     pub fn is_of(&self, case: &str) -> bool {
         self.cases.as_ref().is_none_or(|cases| cases.fit(case))
     }
 
-    /// Whether its case may pass as well.
+    /// Whether its case may pass, too.
     pub fn is_race(&self) -> bool {
         self.sometimes || self.rate.is_some() || self.at_most.is_some()
     }
 
-    /// Why it fails and where more is said of it, as a phrase.
+    /// The reason and the reference, as a phrase.
     pub fn explanation(&self) -> String {
         let rate = self.rate.map(|rate| format!(", seen in {rate}"));
         let fixed = self.fixed_in.as_ref();
@@ -110,7 +109,7 @@ impl KnownFailure {
         format!("{}{rate} ({}{fixed})", self.reason.trim(), self.link)
     }
 
-    /// Whether one failure may be of both.
+    /// Whether one failure can match both.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let cases = match (&self.cases, &other.cases) {
             (Some(one), Some(other)) => one.meet(other),
@@ -129,7 +128,7 @@ impl KnownFailure {
 }
 
 impl KnownFault {
-    /// Whether it is why a case could not be decided.
+    /// Whether it explains why a case could not be decided.
     pub fn explains(&self, case: &str, reason: &str) -> bool {
         let of_case = self.cases.as_ref().is_none_or(|cases| cases.fit(case));
         of_case && has_in_order(reason, &self.message)

@@ -7,7 +7,7 @@ use crate::history::ExpectationFile;
 use crate::outcome::Kind;
 use crate::yaml;
 
-/// The shortest part of a message that may identify a fault, in bytes.
+/// The minimum length of a message that identifies a fault, in bytes.
 const SHORTEST_MESSAGE: usize = 12;
 
 impl Known {
@@ -23,8 +23,8 @@ impl Known {
         }
     }
 
-    /// What is wrong with a `finding` of a kind that its case or invariant cannot have, if there is
-    /// such a one; `kinds` has the kinds by the ids.
+    /// The error for a `finding` of a kind that its case or invariant cannot have, if any; `kinds`
+    /// has the kinds by id.
     pub fn impossible_finding(&self, kinds: &BTreeMap<&str, BTreeSet<Kind>>) -> Option<String> {
         self.known.iter().enumerate().find_map(|(place, entry)| {
             let possible = kinds.get(&*entry.case)?;
@@ -42,7 +42,7 @@ impl Known {
         })
     }
 
-    /// What of it can never be meant, if there is such a thing.
+    /// The first entry that is certainly a mistake, if any.
     fn fault(&self) -> Option<String> {
         let too_short = |message: &str| {
             let longest = message.split('…').map(str::len).max();
@@ -73,7 +73,7 @@ impl Known {
             .or_else(|| self.ambiguous())
     }
 
-    /// Two entries of which it is not clear which counts.
+    /// Two entries that can both apply, if any.
     fn ambiguous(&self) -> Option<String> {
         let entries = self.known.iter().enumerate();
         entries.clone().find_map(|(place, entry)| {

@@ -1,5 +1,4 @@
-//! The day, the rate and the bound that an entry of an expectation file may have, as they are
-//! written there.
+//! The day, the rate and the bound in an entry of an expectation file.
 
 use std::fmt;
 use std::time::UNIX_EPOCH;
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::history::HostInstant;
 use crate::statistics::at_least;
 
-/// Nanoseconds of a day. UTC as computers count it has no other days.
+/// Nanoseconds of a day. Computers count UTC without leap seconds.
 const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
 /// The highest number of runs in a rate.
@@ -23,43 +22,41 @@ pub struct Day {
     began_ns: i64,
 }
 
-/// How often a race is lost: in so many of so many runs, such as `2/20`.
+/// The rate of lost races, in a number of runs, such as `2/20`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rate {
-    /// In how many runs it was seen; at least one.
+    /// The number of runs with the race; at least one.
     pub seen: u32,
-    /// Of how many, which are more.
+    /// The number of all runs, which is greater.
     pub runs: u32,
 }
 
-/// The most findings that a race may come to, by the number of containers: at most as often as in
-/// `5/1000` containers.
+/// The maximum rate of a race, by the number of containers: at most `5/1000` containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Bound {
     pub found: u32,
-    /// of so many, which are more.
+    /// The number of containers, which is greater.
     pub of: u32,
 }
 
-/// A bound is broken by no fewer findings than this: two of them can have one cause.
+/// The minimum number of findings that break a bound: two of them can have one cause.
 const FEWEST_FINDINGS: usize = 3;
 
-/// A bound is broken if a race of just its rate came to as many findings once in 10,000 runs. A run
-/// has some ten bounds, and so one in 1,000 runs would fail for nothing, if all races were at their
-/// bounds.
+/// The probability of a false alarm at the bound: a run has some ten bounds, so one in 1,000 runs
+/// would fail by chance if all races were at their bounds.
 const BY_CHANCE: f64 = 1e-4;
 
 impl Day {
-    /// Whether a moment lies behind it.
+    /// Whether the day has passed.
     pub fn is_over(&self, at: HostInstant) -> bool {
         at.realtime_ns >= self.began_ns.saturating_add(DAY_NS)
     }
 }
 
 impl Rate {
-    /// A rate; none unless it was seen in some of the runs, and not in all.
+    /// A rate; `None` unless some of the runs are affected, and not all.
     pub fn of(seen: u32, runs: u32) -> Option<Self> {
         let is_race = 0 < seen && seen < runs && runs <= MOST_RUNS;
         is_race.then_some(Self { seen, runs })
@@ -67,7 +64,7 @@ impl Rate {
 }
 
 impl Bound {
-    /// Whether so many findings in so many containers are more than chance explains.
+    /// Whether this number of findings in these containers exceeds chance.
     pub fn is_broken_by(self, findings: usize, containers: usize) -> bool {
         let rate = f64::from(self.found) / f64::from(self.of);
         findings >= FEWEST_FINDINGS && at_least(findings, containers, rate) < BY_CHANCE
@@ -119,7 +116,6 @@ impl TryFrom<String> for Bound {
     }
 }
 
-/// A number in digits alone.
 fn number(digits: &str) -> Option<u32> {
     let plain = digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| plain)

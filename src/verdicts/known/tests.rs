@@ -12,7 +12,7 @@ const BEGAN: HostInstant = HostInstant {
     realtime_ns: 1_795_193_560_000_000_000,
 };
 
-/// The outcome with an entry that also has these keys.
+/// The outcome, after applying an entry with these keys.
 #[track_caller]
 fn apply(keys: &str, verdict: Verdict) -> Outcome {
     let known = parse(keys).expect("it is an entry");

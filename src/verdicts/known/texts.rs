@@ -1,5 +1,5 @@
-//! One text or several, as an entry of an expectation file has them. In a text `…` stands for
-//! whatever changes from run to run: a time, an id.
+//! One text or several, in an entry of an expectation file. In a text `…` matches any part that
+//! changes from run to run: a time, an id.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,21 +7,20 @@ use serde_json::Value;
 
 use crate::outcome::Signature;
 
-/// What stands for a part that changes.
+/// Matches any text.
 const ANYTHING: char = '…';
 
-/// The fewest letters of an id in hexadecimal digits.
+/// The minimum length of an id in hexadecimal digits.
 const SHORTEST_ID: usize = 12;
 
-/// The fewest digits of a number that is no count: a time in nanoseconds, a process.
+/// The maximum number of digits of a count; a longer number is a time in nanoseconds or a pid.
 const LONGEST_COUNT: usize = 4;
 
-/// At least one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts(Vec<String>);
 
 impl Texts {
-    /// These texts; none if there are none.
+    /// These texts; `None` if empty.
     pub fn new(texts: impl IntoIterator<Item = String>) -> Option<Self> {
         let texts: Vec<String> = texts.into_iter().collect();
         (!texts.is_empty()).then_some(Self(texts))
@@ -31,23 +30,22 @@ impl Texts {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether one of them fits a text.
     pub fn fit(&self, text: &str) -> bool {
         self.iter().any(|pattern| fits(pattern, text))
     }
 
-    /// Whether a text may fit one of these and one of the others.
+    /// Whether a text can match one of these and one of the others.
     pub(super) fn meet(&self, other: &Self) -> bool {
         self.iter().any(|text| other.fit(text)) || other.iter().any(|text| self.fit(text))
     }
 }
 
-/// At least one finding, as a pattern. In a text of it `…` stands for whatever changes.
+/// At least one finding, as a pattern. In its texts `…` matches any part that changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signatures(Vec<Signature>);
 
 impl Signatures {
-    /// These findings; none if there are none.
+    /// These findings; `None` if empty.
     pub fn new(signatures: impl IntoIterator<Item = Signature>) -> Option<Self> {
         let signatures: Vec<Signature> = signatures.into_iter().collect();
         (!signatures.is_empty()).then_some(Self(signatures))
@@ -57,18 +55,18 @@ impl Signatures {
         self.0.iter()
     }
 
-    /// Whether one of them is of a finding.
+    /// Whether one of them matches a finding.
     pub fn fit(&self, found: &Signature) -> bool {
         self.iter().any(|pattern| pattern.matches(found, fits))
     }
 
-    /// Whether a finding may be of one of these and of one of the others.
+    /// Whether a finding can match one of these and one of the others.
     pub(super) fn meet(&self, other: &Self) -> bool {
         self.iter().any(|one| other.fit(one)) || other.iter().any(|one| self.fit(one))
     }
 }
 
-/// Whether a text is as a pattern says.
+/// Whether a text matches a pattern.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once(ANYTHING) else {
         return pattern == text;
@@ -79,7 +77,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     between.is_some_and(|text| has_in_order(text, middle))
 }
 
-/// Whether a text has the parts of a pattern somewhere, one after the other.
+/// Whether a text contains the parts of a pattern in order.
 pub(super) fn has_in_order(mut text: &str, pattern: &str) -> bool {
     pattern.split(ANYTHING).all(|part| match text.find(part) {
         Some(at) => {
@@ -90,8 +88,8 @@ pub(super) fn has_in_order(mut text: &str, pattern: &str) -> bool {
     })
 }
 
-/// A text with `…` for what another run will not repeat: ids, times of the clock, durations that
-/// were measured. A bound, such as `10s`, stays.
+/// A text with `…` for the parts that change from run to run: ids, wall-clock times, measured
+/// durations. A bound, such as `10s`, is kept.
 pub(crate) fn stable(text: &str) -> String {
     let mut stable = String::new();
     let mut rest = text;
@@ -113,7 +111,7 @@ pub(crate) fn stable(text: &str) -> String {
     stable
 }
 
-/// Whether a word is one that another run will not repeat.
+/// Whether a word changes from run to run.
 fn changes(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_id = word.len() >= SHORTEST_ID
@@ -130,7 +128,6 @@ fn changes(word: &str) -> bool {
     is_id || is_number || is_measured || is_time
 }
 
-/// Whether it is a number with a unit of time.
 fn is_duration(number: &str) -> bool {
     let unit = number.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     ["ns", "µs", "us", "ms", "s"].contains(&unit)

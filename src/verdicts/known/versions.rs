@@ -1,11 +1,10 @@
 //! Versions of a runtime, and ranges of them.
 //!
-//! The numbers count alone: what follows them (`-rc.1`, `~ds1`, `+k3s2`) does not. A comparison
-//! looks at as many numbers as it names: `<=2.1` and `=2.1` hold for 2.1.9, `>2.1` holds from 2.2.
+//! The numbers alone count: a suffix (`-rc.1`, `~ds1`, `+k3s2`) does not. A comparison looks at as
+//! many numbers as it names: `<=2.1` and `=2.1` hold for 2.1.9, `>2.1` holds from 2.2.
 
 use serde::{Deserialize, Serialize};
 
-/// The numbers of a version, without zeros at the end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version(Vec<u64>);
 
@@ -14,14 +13,14 @@ pub(super) struct Version(Vec<u64>);
 #[serde(try_from = "String", into = "String")]
 pub struct Versions {
     text: String,
-    /// The first that belongs to it.
+    /// The lowest version in it.
     from: Option<Version>,
-    /// The first that does so no more.
+    /// The lowest version above it.
     until: Option<Version>,
 }
 
 impl Version {
-    /// The numbers that a version begins with, behind a `v`; none if there are none.
+    /// The leading numbers of a version, after an optional `v`; `None` if there are none.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim().trim_start_matches('v');
         let end = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.'));
@@ -39,7 +38,7 @@ impl Version {
 }
 
 impl Versions {
-    /// Whether this version, such as `v2.1.9`, belongs to it; none if the text is no version.
+    /// Whether it includes a version such as `v2.1.9`; `None` if the text is no version.
     pub fn include(&self, version: &str) -> Option<bool> {
         Some(self.hold(&Version::parse(version)?))
     }
@@ -49,7 +48,7 @@ impl Versions {
         begun && self.until.as_ref().is_none_or(|until| version < until)
     }
 
-    /// Whether a version may belong to both.
+    /// Whether both can include the same version.
     pub(super) fn meet(&self, other: &Self) -> bool {
         let before = |from: Option<&Version>, until: Option<&Version>| match (from, until) {
             (Some(from), Some(until)) => from < until,
@@ -59,7 +58,7 @@ impl Versions {
             && before(other.from.as_ref(), self.until.as_ref())
     }
 
-    /// Leaves what a comparison, such as `<2.3`, holds for.
+    /// Restricts the range to a comparison, such as `<2.3`.
     fn narrow(&mut self, comparison: &str) -> Result<(), String> {
         let wrong = || {
             format!(

@@ -1,6 +1,6 @@
-//! On what an entry of an expectation file counts: versions, an OCI runtime, cgroups.
+//! The conditions of an entry of an expectation file: versions, an OCI runtime, cgroups.
 //!
-//! All conditions must hold, and what a run does not know of its runtime fulfils none.
+//! All conditions must hold, and an unknown fact satisfies none.
 
 use std::fmt;
 
@@ -13,10 +13,9 @@ use crate::history::RunInfo;
 /// The words for cgroups, each with that of a history.
 const CGROUPS: [(&str, &str); 3] = [("v1", "1"), ("v2", "2"), ("hybrid", "hybrid")];
 
-/// The words for what manages them.
+/// The words for cgroup drivers.
 const CGROUP_DRIVERS: [&str; 2] = ["cgroupfs", "systemd"];
 
-/// The conditions of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -26,32 +25,30 @@ const CGROUP_DRIVERS: [&str; 2] = ["cgroupfs", "systemd"];
 pub struct When {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Versions>,
-    /// The OCI runtime: the name of its program or, where that is not known, of its handler.
+    /// The OCI runtime: the name of its program or, if unknown, of its handler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handler: Option<Texts>,
-    /// What manages the cgroups of containers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup_driver: Option<Texts>,
-    /// Which cgroups the host has.
+    /// The cgroup version of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Texts>,
 }
 
-/// What a run knows of its runtime.
+/// The facts about a run's runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeFacts {
-    /// What it calls itself.
+    /// Its own name for itself.
     pub name: String,
     pub version: String,
     pub handler: Option<String>,
-    /// What manages cgroups.
     pub cgroup_driver: Option<String>,
-    /// Which cgroups there are, such as `v2`.
+    /// The cgroup version, such as `v2`.
     pub cgroup: Option<String>,
 }
 
 impl RuntimeFacts {
-    /// What a history says of its run.
+    /// The facts in a run's information.
     pub fn of(info: &RunInfo) -> Self {
         let oci = info.oci.as_ref();
         let handler = oci.map(|oci| oci.name.as_ref().unwrap_or(&oci.handler));
@@ -68,7 +65,6 @@ impl RuntimeFacts {
 }
 
 impl When {
-    /// Whether all of it holds.
     pub fn holds(&self, facts: &RuntimeFacts) -> bool {
         let version = Version::parse(&facts.version);
         let of_version = self.version.as_ref().is_none_or(|versions| {
@@ -84,7 +80,7 @@ impl When {
             && is(self.cgroup.as_ref(), facts.cgroup.as_deref())
     }
 
-    /// Whether both may hold at once.
+    /// Whether both can hold at once.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let meet = |one: Option<&Texts>, other: Option<&Texts>| match (one, other) {
             (Some(one), Some(other)) => one.meet(other),
@@ -100,7 +96,7 @@ impl When {
             && meet(self.cgroup.as_ref(), other.cgroup.as_ref())
     }
 
-    /// What no run can fulfil, if there is any.
+    /// The condition that no run can satisfy, if any.
     pub(super) fn fault(&self) -> Option<String> {
         let unknown = |key, given: Option<&Texts>, words: &[&str]| {
             let mut given = given.into_iter().flat_map(Texts::iter);
@@ -123,7 +119,7 @@ impl When {
 }
 
 impl fmt::Display for When {
-    /// `<2.3, crun, cgroup v2`; nothing where there are no conditions.
+    /// `<2.3, crun, cgroup v2`; empty without conditions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let any = |texts: &Texts| texts.iter().collect::<Vec<_>>().join(" or ");
         let version = self.version.as_ref().map(|range| range.as_ref().to_owned());

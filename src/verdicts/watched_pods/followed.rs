@@ -5,13 +5,12 @@ use std::time::Duration;
 use crate::history::{CaseHistory, HostInstant};
 use crate::limits;
 
-/// A pod that has changed lately.
 #[derive(Debug)]
 pub(super) struct Followed {
     pub(super) history: CaseHistory,
     pub(super) since: HostInstant,
     pub(super) changed: HostInstant,
-    /// When a relist ended that began after the last change.
+    /// The end of a relist that began after the last change.
     pub(super) relisted: Option<HostInstant>,
 }
 
@@ -20,9 +19,8 @@ impl Followed {
         (self.changed, self.relisted) = (at, None);
     }
 
-    /// Whether it has been quiet for so long that the relist after its last change is older than
-    /// `within`, by which an event is late, and longer than a relist may take. Time in which the
-    /// suite itself was held up does not count.
+    /// Whether the relist after its last change is older than `within`, after which an event is
+    /// late, and than the maximum duration of a relist. Delays of the suite itself do not count.
     pub(super) fn is_quiet(&self, within: Duration, now: HostInstant) -> bool {
         let passed = |since| self.history.not_held_up(since, now);
         let is_settled = passed(self.changed) > within + limits::WATCH_SETTLING;

@@ -23,14 +23,14 @@ struct ListCall {
     ended: Option<Arc<Entry>>,
 }
 
-/// What the end of a call means for the relist.
+/// The effect of a call's end on the relist.
 pub(super) enum Step {
     None,
     Failed(FailedRelist),
     Whole(Relist),
 }
 
-/// A relist in which a list failed: the begin and the end of that, and of the one before it.
+/// A relist in which a list failed: the begin and the end of that list, and of the one before it.
 pub(super) struct FailedRelist {
     sandboxes: Option<[Arc<Entry>; 2]>,
     failed: [Arc<Entry>; 2],
@@ -51,14 +51,13 @@ pub(super) struct PodListing {
 }
 
 impl PodListing {
-    /// The ids of all sandboxes and containers.
     pub(super) fn ids(&self) -> impl Iterator<Item = &ContainerId> {
         self.sandboxes.keys().chain(self.containers.keys())
     }
 }
 
 impl Relists {
-    /// Takes in the begin of a call.
+    /// Processes the begin of a call.
     pub(super) fn began(&mut self, call: CallId, request: &Request, entry: &Arc<Entry>) {
         let list = || {
             Some(ListCall {
@@ -79,7 +78,7 @@ impl Relists {
         }
     }
 
-    /// Takes in the end of a call.
+    /// Processes the end of a call.
     pub(super) fn ended(
         &mut self,
         call: CallId,
@@ -118,7 +117,7 @@ impl Relists {
 }
 
 impl FailedRelist {
-    /// Its entries, with the sandboxes of one pod alone in the answer.
+    /// Its entries, with only the sandboxes of one pod in the reply.
     pub(super) fn of_pod(&self, pod: &PodUid) -> Vec<Arc<Entry>> {
         let sandboxes = self.sandboxes.iter().flat_map(|[began, ended]| {
             let own = sandboxes_of(pod, ended).cloned().collect();
@@ -141,7 +140,7 @@ impl Relist {
         self.sandboxes[0].at
     }
 
-    /// What it shows of each pod.
+    /// The state of each pod in it.
     pub(super) fn pods(&self) -> BTreeMap<PodUid, PodListing> {
         let mut pods = BTreeMap::<PodUid, PodListing>::new();
         let mut owners = BTreeMap::new();
@@ -164,7 +163,7 @@ impl Relist {
         pods
     }
 
-    /// Its entries, with the sandboxes and containers of one pod alone in the answers.
+    /// Its entries, with only the sandboxes and containers of one pod in the replies.
     pub(super) fn of_pod(&self, pod: &PodUid) -> Vec<Arc<Entry>> {
         let sandboxes = sandboxes_of(pod, &self.sandboxes[1]);
         let sandboxes: Vec<SandboxListing> = sandboxes.cloned().collect();
@@ -215,7 +214,7 @@ fn reply(entry: &Entry) -> Option<&Reply> {
     }
 }
 
-/// The end of a call with another answer.
+/// The end of a call with another reply.
 fn with_reply(entry: &Entry, reply: Reply) -> Arc<Entry> {
     let Body::CallEnded { call, .. } = entry.body else {
         unreachable!("a list is only ever made of the ends of its calls");

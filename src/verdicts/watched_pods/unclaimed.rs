@@ -1,4 +1,4 @@
-//! Events whose pod is not known yet.
+//! Events whose pod is still unknown.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::history::{Body, ContainerId, Entry, PodUid};
 use crate::limits;
 
-/// The latest of them, within bounds of their number and their bytes.
+/// The latest events, limited in number and bytes.
 #[derive(Debug, Default)]
 pub(super) struct Unclaimed {
     entries: VecDeque<Arc<Entry>>,
@@ -14,7 +14,7 @@ pub(super) struct Unclaimed {
 }
 
 impl Unclaimed {
-    /// Adds an event; returns how many of the oldest ones were dropped for it.
+    /// Adds an event; returns the number of oldest events dropped for it.
     pub(super) fn push(&mut self, entry: &Arc<Entry>) -> usize {
         self.bytes += entry.approximate_bytes();
         self.entries.push_back(entry.clone());
@@ -29,7 +29,7 @@ impl Unclaimed {
         dropped
     }
 
-    /// Takes the events of ids that a relist shows, each with its pod.
+    /// Removes the events of ids in a relist, each with its pod.
     pub(super) fn claim(
         &mut self,
         owners: &HashMap<ContainerId, PodUid>,

@@ -1,4 +1,4 @@
-//! Changes that no history of a pod has: with them nothing is decided.
+//! Changes that are missing in all pod histories: with them nothing is decided.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::history::{ContainerId, HostInstant, PodUid};
 use crate::limits;
 
-/// Why changes were not tracked.
+/// The reason why changes were not tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verdicts) enum Loss {
     /// The queue of entries has overflowed.
@@ -20,7 +20,6 @@ pub(in crate::verdicts) enum Loss {
     Unlisted,
 }
 
-/// The changes that were not tracked.
 #[derive(Debug, Default)]
 pub(in crate::verdicts) struct Untracked {
     losses: BTreeMap<Loss, (u64, HostInstant)>,
@@ -33,7 +32,7 @@ impl Untracked {
         self.losses.entry(loss).or_insert((0, at)).0 += 1;
     }
 
-    /// Notes an event of an id that nothing has shown.
+    /// Records an event of an id that nothing has shown.
     pub(super) fn unlisted(&mut self, id: &ContainerId, at: HostInstant) {
         if self.unlisted.len() < limits::UNASKED {
             self.unlisted.entry(id.clone()).or_insert(at);
@@ -42,13 +41,13 @@ impl Untracked {
         }
     }
 
-    /// Notes that an id is shown.
+    /// Records that an id is shown.
     pub(super) fn shown(&mut self, id: &ContainerId) {
         self.unlisted.remove(id);
     }
 
-    /// Takes in the ids of a relist that began then: what was announced more than `within` earlier
-    /// is in no list.
+    /// Processes the ids of a relist that began at a time: an id that was announced more than
+    /// `within` earlier and never listed is untracked.
     pub(super) fn relisted(
         &mut self,
         listed: &HashMap<ContainerId, PodUid>,
@@ -67,7 +66,7 @@ impl Untracked {
         }
     }
 
-    /// A sentence for each reason, in a watch that ended then.
+    /// A sentence for each reason, in a watch that ended at `ended`.
     pub(in crate::verdicts) fn faults(&self, ended: HostInstant) -> impl Iterator<Item = String> {
         self.losses.iter().map(move |(loss, (times, first))| {
             let first = ended.since(*first).as_secs_f64();

@@ -6,14 +6,14 @@ use super::{LONGEST_TEXT, TODO};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::verdicts::known::{Known, KnownFault, Texts, stable};
 
-/// What an error's reason begins with that is none of the runtime's.
+/// The beginnings of the reasons for errors of the suite itself.
 const OURS: [&str; 3] = ["not run: ", "the history ", "the suite itself failed"];
 
-/// What an error says where the runtime was lost, which is no fault of a call.
+/// The status of a lost runtime, which is no fault of a call.
 const LOST: &str = "UNAVAILABLE";
 
-/// An entry for each kind of error, with the cases that it came in. A run that came to no orderly
-/// end has errors of that alone.
+/// An entry for each kind of error, with its cases. All errors of an incomplete run come from its
+/// end.
 pub(super) fn new_faults(reports: &[RunReport], known: &Known) -> Vec<KnownFault> {
     let mut found = BTreeMap::<String, BTreeSet<String>>::new();
     let whole = reports.iter().filter(|report| report.faults.is_empty());
@@ -34,7 +34,7 @@ pub(super) fn new_faults(reports: &[RunReport], known: &Known) -> Vec<KnownFault
     found.into_iter().map(fault).collect()
 }
 
-/// The message by which an error is recognised, if it is one of a call.
+/// The message that identifies an error, if it is one of a call.
 fn message(outcome: &Outcome, known: &Known) -> Option<String> {
     let reason = outcome.reason.as_deref()?;
     let is_ours = OURS.iter().any(|ours| reason.starts_with(ours)) || reason.contains(LOST);

@@ -1,4 +1,4 @@
-//! The file that is made of a run, which is read again.
+//! The file written from a run, read again.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn ended(how: &str) -> Mismatch {
     Mismatch::new(Kind::StreamEnded, [], [Fact::End(how.to_owned())])
 }
 
-/// That of an invariant is of a case.
+/// A finding of an invariant, in a case.
 fn kind_of(id: &str, actual: &str) -> Seen {
     Seen {
         signature: ended(actual).signature(),
@@ -58,13 +58,13 @@ fn file(text: &str) -> Known {
     })
 }
 
-/// The file that a run makes, without its head. With it the run would have had no failure.
+/// The file of a run, without its head, after checking that the run has no failure with it.
 #[track_caller]
 fn written(outcomes: Vec<Outcome>, known: &str) -> String {
     merged(vec![outcomes], known)
 }
 
-/// The file that several runs make.
+/// The file of several runs.
 #[track_caller]
 fn merged(runs: Vec<Vec<Outcome>>, known: &str) -> String {
     let report = |outcomes| RunReport {
@@ -206,7 +206,7 @@ fn what_fails_in_too_many_ways_is_any_failure() {
     assert!(long.contains("xxx…\n"), "{long}");
 }
 
-/// `outcome` on a case whose error says this.
+/// `outcome` on a case with this error.
 fn error(id: &str, reason: &str) -> Outcome {
     Outcome {
         reason: Some(reason.to_owned()),
@@ -223,7 +223,7 @@ fn what_failed_in_one_run_and_passed_in_another_has_a_rate() {
     assert!(text.contains("  rate: 2/3\n"), "{text}");
 }
 
-/// A file that was made of two runs, in which one case always failed and one did once.
+/// A file of two runs, in which one case failed twice and one once.
 const BEGUN: &str = "
 runtime: any
 runs: 2

@@ -1,11 +1,10 @@
-//! Lists and statuses of the model that go wrong.
+//! Broken lists and statuses of the model.
 
 use std::time::Duration;
 
 use crate::history::{CallFault, ContainerMetadata, ContainerState, Reply, Request, StatusCode};
 use crate::model::{Answer, Behaviour};
 
-/// What goes wrong.
 #[derive(Clone, Copy)]
 pub(super) enum Flaw {
     None,
@@ -13,9 +12,9 @@ pub(super) enum Flaw {
     ListsTake6s,
     /// Lists of containers have 6 MB.
     LongLists,
-    /// Of the containers that are called `stuck`.
+    /// Hangs the status of containers called `stuck`.
     StatusHangs,
-    /// Those that are called `lost` are UNKNOWN once they have exited, those called `stray` always.
+    /// Containers called `lost` are UNKNOWN after their exit, those called `stray` always.
     Unknown,
 }
 

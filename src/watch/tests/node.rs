@@ -31,14 +31,14 @@ pub(super) struct Node {
     pub(super) observer: Observer,
     pub(super) sandbox: Option<SandboxState>,
     pub(super) container: Option<ContainerState>,
-    /// When the sandbox's status has read the containers; none if it does not report them.
+    /// When the sandbox's status was read with its containers; `None` if it has none.
     pub(super) reported_ms: Option<u64>,
     pub(super) reported: Vec<(HostInstant, Notice)>,
     pub(super) verdicts: Verdicts,
     entries: u64,
     calls: u64,
     stream: SubscriptionId,
-    /// What the last relist has listed.
+    /// The content of the last relist.
     listed: Option<(Option<SandboxState>, Option<ContainerState>)>,
 }
 
@@ -137,7 +137,7 @@ impl Node {
         self.record(at(ms), ended);
     }
 
-    /// The calls of a relist, which asks for statuses if something has changed.
+    /// The calls of a relist, with statuses if something has changed.
     fn calls_of_relist(&mut self, ms: u64, relist: &Relist) {
         let sandboxes = Reply::Sandboxes(relist.sandboxes.clone());
         let labels: Labels = relist

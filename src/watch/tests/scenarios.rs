@@ -40,7 +40,7 @@ struct Pod {
     attempts: u32,
 }
 
-/// A stand-in for a kubelet, and the runtime that it uses.
+/// A simulated kubelet, and its runtime.
 struct Node {
     model: Arc<Model>,
     client: Client,
@@ -171,8 +171,8 @@ async fn pass(time: &str) {
     tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
 }
 
-/// Watches the model while the script is followed, from `|` on if that is in it; returns how it
-/// ended, and the JSON report, to which the recorded history comes, too.
+/// Watches the model while the script runs, from `|` on if present; returns the end of the watch
+/// and the JSON report, followed by the recorded history.
 fn watched(flaw: Flaw, inject: &[&str], args: &str, script: &str) -> (Exit, Value) {
     let folder = tempfile::tempdir().unwrap();
     let [json, history] = ["report.json", "h.binpb"].map(|name| folder.path().join(name));
@@ -239,7 +239,7 @@ fn options(args: &str, json: &Path, history: &Path) -> WatchOptions {
     Line::parse_from(words.chain(args.split_whitespace())).options
 }
 
-/// What was broken, and the faults of the watch.
+/// The violations, and the errors of the watch.
 fn found(report: &Value) -> String {
     let outcomes = report["outcomes"].as_array().unwrap().iter();
     let failed = outcomes.filter(|outcome| outcome["verdict"] == "fail");
@@ -247,10 +247,10 @@ fn found(report: &Value) -> String {
     format!("{} {}", failed.join(" "), report["faults"])
 }
 
-/// A pod that changes all the time, for some ten minutes.
+/// A pod that changes constantly, for some ten minutes.
 const NEVER_QUIET: &str = "run a; run b; 200 * crash a, 2700ms";
 
-/// A name, the flaw of calls, the options, the script, the end, and a part of what is found.
+/// A name, the flaw of calls, the options, the script, the end, and a part of the findings.
 const SCENARIOS: &[(&str, Flaw, &str, &str, Exit, &str)] = &[
     (
         "a quick restart",
@@ -429,7 +429,7 @@ fn no_alarm_is_false_and_no_pass() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// The profiles for which a defect breaks a MUST; the others take no harm from it.
+/// The profiles for which a defect breaks a MUST; the others are unaffected.
 #[test]
 fn what_a_relay_does_to_events_is_noticed_by_each_profile_that_it_harms() {
     const OF_CASES: &str = "

@@ -1,29 +1,28 @@
-//! Points in time between bounds, in a partial order: whether all of it can be true at once.
+//! Points in time between bounds, in a partial order: whether all constraints can be satisfied.
 
 use std::collections::VecDeque;
 
 use crate::history::Seq;
 
-/// How many points fit between two successive entries of a history.
+/// The number of points between two successive entries of a history.
 const BETWEEN: i64 = 1 << 32;
-/// The bound of what may never happen.
+/// The bound of a point that may never occur.
 const NEVER: i64 = i64::MAX / 2;
 
-/// A point in time, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Point(usize);
 
-/// Points in time; each lies between two bounds.
+/// Points in time, each between two bounds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     from: Vec<i64>,
     until: Vec<i64>,
-    /// For each point those that are not before it, and by how much they are later at least.
+    /// For each point the later ones, with the minimum distance.
     later: Vec<Vec<(usize, i64)>>,
     earlier: Vec<Vec<(usize, i64)>>,
-    /// The bounds that were narrowed since all of them last agreed with the order.
+    /// The bounds narrowed since the last propagation.
     changed: VecDeque<(usize, Bound)>,
-    /// How often those of each point were narrowed while they were brought to agree.
+    /// The number of narrowings of each point during a propagation.
     narrowed: Vec<usize>,
     contradicted: bool,
 }
@@ -34,7 +33,7 @@ enum Bound {
     Until,
 }
 
-/// No times of the points agree with their bounds and order.
+/// No times of the points satisfy their bounds and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Impossible;
 
@@ -53,19 +52,17 @@ impl Order {
         Point(point)
     }
 
-    /// A point that never comes.
+    /// A point that never occurs.
     pub(super) fn never(&mut self) -> Point {
         let point = self.point(Seq::default(), None);
         self.from[point.0] = NEVER;
         point
     }
 
-    /// Requires that a point comes after an entry.
     pub(super) fn after(&mut self, point: Point, entry: Seq) {
         self.raise(point.0, place(entry) + 1);
     }
 
-    /// Requires that a point comes before an entry.
     pub(super) fn before(&mut self, point: Point, entry: Seq) {
         self.lower(point.0, place(entry) - 1);
     }
@@ -126,7 +123,7 @@ impl Order {
         self.changed.push_back((point, bound));
     }
 
-    /// Narrows the bounds until they agree with the order.
+    /// Narrows the bounds until they satisfy the order.
     pub(super) fn settle(&mut self) -> Result<(), Impossible> {
         // A point that is narrowed more often follows from itself.
         let most = 2 * self.from.len() + 2;
@@ -158,7 +155,7 @@ impl Order {
     }
 }
 
-/// The place of an entry among the points.
+/// The point of an entry.
 fn place(entry: Seq) -> i64 {
     let nth = i64::try_from(entry.0).unwrap_or(NEVER);
     nth.saturating_mul(BETWEEN).min(NEVER - 1)

@@ -14,7 +14,7 @@ use crate::outcome::Kind;
 /// A sandbox or container of the case.
 pub(super) struct Part<'a> {
     pub(super) subject: &'a Subject,
-    /// When it came into being, ran, ended and was gone.
+    /// The times at which it was created, ran, ended and was deleted.
     pub(super) reached: [Point; 4],
 }
 
@@ -26,19 +26,18 @@ pub(super) enum Shown {
     Exited,
     Ready,
     NotReady,
-    /// Neither more nor less than that it exists.
+    /// It exists, in any state.
     Present,
     Absent,
 }
 
-/// When an event's snapshot was read: not before the event's cause.
+/// The time of an event's snapshot: not before the event's cause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     pub(super) at: Point,
     pub(super) cause: Option<Point>,
 }
 
-/// The calls of a case about each container and sandbox.
 pub(super) struct Calls<'a>(BTreeMap<&'a str, Vec<Done>>);
 
 /// A call: its begin, and its end if it succeeded.
@@ -110,7 +109,8 @@ impl Done {
 }
 
 impl<'a> Part<'a> {
-    /// A sandbox or container as the calls alone show it; none if no call of the case created it.
+    /// A sandbox or container as shown by the calls alone; `None` if no call of the case created
+    /// it.
     pub(super) fn new(
         subject: &'a Subject,
         index: &Index<'a>,
@@ -141,7 +141,7 @@ fn reached_by_sandbox(
     let made = calls.iter().find(|done| done.what == What::Run)?;
     let created = order.point(made.began, made.succeeded);
     let ready = order.point(made.began, made.succeeded);
-    // A sandbox may end by itself.
+    // A sandbox may exit on its own.
     let not_ready = order.point(made.began, None);
     let gone = gone(
         subject,
@@ -186,7 +186,7 @@ fn reached_by_container(
     let started = starts.clone().find_map(|done| done.succeeded);
     let mut began = starts.map(|done| done.began).min();
     if started.is_none() {
-        // What ends a container need not have let it run.
+        // A call may end a container that never ran.
         let with_sandbox = index.sandbox(sandbox).and_then(|life| life.ending);
         let ends = [began, life.ending, life.may_be_gone, with_sandbox];
         began = ends.into_iter().flatten().min();
@@ -196,7 +196,7 @@ fn reached_by_container(
         None => order.never(),
     };
     let exited = order.point(made.began, None);
-    // A runtime may remove what it could not start.
+    // A runtime may remove a container that it could not start.
     let failed = |done: &&Done| done.what == What::Start && done.succeeded.is_none();
     let all = own.iter().chain(with);
     let removals = all
@@ -228,7 +228,8 @@ fn reached_by_container(
     Some([created, running, exited, gone])
 }
 
-/// When a part was gone: calls have removed it, or what sent its DELETED before any of them began.
+/// The time at which a part was deleted: calls have removed it, or its DELETED was sent before any
+/// of them began.
 fn gone<'a>(
     subject: &Subject,
     removals: impl Iterator<Item = &'a Done> + Clone,
@@ -250,7 +251,7 @@ impl Part<'_> {
         matches!(self.subject.kind, SubjectKind::Sandbox(_))
     }
 
-    /// When it reached the state that an event reports.
+    /// The time at which it reached the state that an event reports.
     pub(super) fn reached(&self, event: EventKind) -> Option<Point> {
         let nth = match event {
             EventKind::Created => 0,
@@ -262,9 +263,9 @@ impl Part<'_> {
         Some(self.reached[nth])
     }
 
-    /// Requires that the part was in this state when a snapshot was read. A part is absent before
-    /// and after its life, and a sandbox not ready before and after it was: which of both it was
-    /// stays open unless the bounds decide it.
+    /// Requires that the part was in this state at the time of a snapshot. A part is absent before
+    /// and after its life, and a sandbox not ready before and after it was ready: which of the two
+    /// applies stays open unless the bounds decide it.
     pub(super) fn require(&self, shown: Shown, read: Read, order: &mut Order) {
         let [created, .., gone] = self.reached;
         let Some((reached, left)) = self.alternative(shown) else {
@@ -284,8 +285,8 @@ impl Part<'_> {
         }
     }
 
-    /// The kind of finding if the calls alone rule out that the part was in this state when a
-    /// snapshot was read. A part that is absent and should not be counts as not created yet.
+    /// The kind of finding if the calls alone exclude this state of the part at the time of a
+    /// snapshot. A part that is absent and should not be counts as not created yet.
     pub(super) fn contradicts(&self, shown: Shown, read: Read, order: &Order) -> Option<Kind> {
         let (since, until) = self.span(shown);
         if let Some((reached, left)) = self.alternative(shown) {
@@ -303,8 +304,8 @@ impl Part<'_> {
         is_over.then_some(Kind::SnapshotStale)
     }
 
-    /// For what holds twice in a life, before the first point and from the second on: absent until
-    /// created and when gone, not ready until ready and when it no longer is.
+    /// The two points between which a repeatable state does not hold, the first and the last of a
+    /// life: absent until created and after deletion, not ready until ready and afterwards.
     fn alternative(&self, shown: Shown) -> Option<(Point, Point)> {
         let [created, ready, not_ready, gone] = self.reached;
         match shown {

@@ -1,4 +1,4 @@
-//! Snapshots that something explains, and their nearest neighbours that nothing does.
+//! Snapshots that can be explained, and their nearest neighbours that cannot.
 
 use expect_test::{Expect, expect};
 

@@ -18,7 +18,7 @@ fn check(script: &str, expect: Expect) {
     expect.assert_eq(&(waits.unwrap_or_default() + &render(missed)));
 }
 
-/// As [`check`], after a container has been made in #1 to #5.
+/// As [`check`], after a container has been created in #1 to #5.
 #[track_caller]
 fn then(script: &str, expect: Expect) {
     check(&format!("pod run; c create; c CREATED; {script}"), expect);

@@ -1,4 +1,5 @@
-//! When a pod is at rest: by when what a relist shows of it must have come as events, too.
+//! Rest of a pod: the deadline by which the state in a relist must have been reported by events,
+//! too.
 
 use super::Pod;
 use super::relists::PlegRelist;
@@ -9,8 +10,8 @@ use crate::limits;
 use crate::pleg::Moment;
 
 impl Pod<'_> {
-    /// The place by which both kubelets must believe the state in a relist; none if the pod is not
-    /// at rest.
+    /// The entry by which both kubelets must believe the state in a relist; `None` if the pod is
+    /// not at rest.
     pub(super) fn at_rest_until(&self, relist: &PlegRelist<'_>, place: usize) -> Option<Seq> {
         let uid = self.spec.uid.as_str();
         let mut later = self.relists.iter();
@@ -54,8 +55,8 @@ impl Pod<'_> {
         (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
     }
 
-    /// Whether a list of all pods after a relist does not have the sandbox: one that was listed and
-    /// then not found was being removed.
+    /// Whether a list of all pods after a relist does not have the sandbox: if it was listed and
+    /// then not found, it was being removed.
     fn is_gone_between(&self, relist: &PlegRelist<'_>, until: &Entry) -> bool {
         let later = |call: &Call| {
             let began = call.began().seq;
@@ -74,7 +75,7 @@ impl Pod<'_> {
     }
 
     /// Whether no call of the steps changes the pod during an inspection or after it. The driver's
-    /// own inspection comes when they are over; steps may read the same of a pod that they remove.
+    /// own inspection follows the steps; steps may read the same data of a pod that they remove.
     fn is_left_alone(&self, relist: &PlegRelist<'_>) -> bool {
         let changes = |call: &Call| {
             let ended = call.ended();
@@ -85,7 +86,6 @@ impl Pod<'_> {
         !self.history.calls().any(changes)
     }
 
-    /// Whether a call may change the pod.
     fn is_touched_by(&self, request: &Request) -> bool {
         let is_own = |sandbox: &SandboxId| sandbox.as_str() == self.subject.id.as_str();
         let holds = |container: &ContainerId| {

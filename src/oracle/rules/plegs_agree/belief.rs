@@ -25,7 +25,7 @@ pub(super) enum PartStatus<'a> {
     Container(State, i32, &'a str),
 }
 
-/// The data of a belief, which is derived only when asked for.
+/// The data of a belief, which is derived on demand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Believed {
     pub(super) status: Option<Arc<PodStatus>>,
@@ -43,13 +43,13 @@ impl<'a> Part<'a> {
 
 impl Believed {
     /// The belief about the parts of the pod that are not older than a sandbox. An event's snapshot
-    /// has one sandbox alone, so that an evented kubelet knows the newest one.
+    /// has only one sandbox, so that an evented kubelet knows the newest one.
     pub(super) fn belief(&self, since: Moment) -> Belief<'_> {
         let status = self.status.as_ref();
         status.map_or_else(Belief::new, |status| belief(status, &self.deleted, since))
     }
 
-    /// When the newest sandbox was created; [`Moment::NEVER`] if there is none.
+    /// The creation time of the newest sandbox; [`Moment::NEVER`] without one.
     pub(super) fn newest_sandbox(&self) -> Moment {
         let status = self.status.iter();
         let sandboxes = status.flat_map(|status| &status.sandboxes);
@@ -65,8 +65,8 @@ impl Believed {
     }
 }
 
-/// The belief that follows from a pod's status, without the containers that events have deleted and
-/// what was created before `since`.
+/// The belief derived from a pod's status, without the containers that events have deleted and the
+/// parts created before `since`.
 fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>, since: Moment) -> Belief<'a> {
     let sandboxes = status.sandboxes.iter();
     let sandboxes = sandboxes.filter(|sandbox| sandbox.created_at >= since);
@@ -88,8 +88,8 @@ fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>, since: Moment) 
 }
 
 /// The differences between one belief and all of several successive ones: the text of the one and
-/// of the last of the several, with the parts that they are about. A relist reads one part after
-/// the other, and an event may show two changes at once, so that each part is compared by itself.
+/// of the last of the several, with the parts that differ. A relist reads the parts in sequence,
+/// and an event may show two changes at once, so that each part is compared separately.
 pub(super) fn differences(
     relisting: &Belief<'_>,
     evented: &[Belief<'_>],

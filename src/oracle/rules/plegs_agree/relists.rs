@@ -8,12 +8,12 @@ use crate::history::{
 };
 use crate::pleg::{ListedItem, ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses};
 
-/// One relist that succeeded: of all pods, or of one on demand.
+/// One successful relist: of all pods, or of one on demand.
 #[derive(Debug)]
 pub(super) struct PlegRelist<'a> {
     pub(super) began: &'a Entry,
     pub(super) ended: &'a Entry,
-    /// The pod; none for all pods.
+    /// The pod; `None` for all pods.
     pub(super) pod: Option<&'a str>,
     pub(super) sandboxes: &'a [SandboxListing],
     pub(super) containers: &'a [ContainerListing],
@@ -40,7 +40,7 @@ pub(super) fn relists(history: &CaseHistory) -> Vec<PlegRelist<'_>> {
     relists
 }
 
-/// One asker's relists: each begins with a list of sandboxes.
+/// The relists of one caller: each begins with a list of sandboxes.
 fn grouped<'a>(calls: &[&'a Call]) -> Vec<PlegRelist<'a>> {
     let lists_sandboxes = |call: &&Call| matches!(call.request(), Request::ListSandboxes(_));
     let starts = (0..calls.len()).filter(|place| lists_sandboxes(&calls[*place]));
@@ -101,7 +101,7 @@ impl PlegRelist<'_> {
         metadata.any(|metadata| metadata.uid == *pod)
     }
 
-    /// Whether it asked for the status of each listed sandbox and container.
+    /// Whether it requested the status of each listed sandbox and container.
     fn is_complete(&self) -> bool {
         let mut sandboxes = self.sandboxes.iter();
         let mut containers = self.containers.iter();
@@ -109,7 +109,7 @@ impl PlegRelist<'_> {
             && containers.all(|listed| self.has_asked_for(listed.id.as_str()))
     }
 
-    /// Whether it asked for the status of a sandbox or container.
+    /// Whether it requested the status of a sandbox or container.
     fn has_asked_for(&self, wanted: &str) -> bool {
         let mut answers = self.answers.iter();
         answers.any(|call| match call.request() {
@@ -119,14 +119,12 @@ impl PlegRelist<'_> {
         })
     }
 
-    /// The places where it began and ended.
     pub(super) fn evidence(&self) -> [Seq; 2] {
         [self.began.seq, self.ended.seq]
     }
 }
 
 impl<'a> Answers<'a> {
-    /// Adds the answers of a relist.
     pub(super) fn take(&mut self, relist: &PlegRelist<'a>) {
         for call in &relist.answers {
             match (call.request(), call.result()) {
@@ -147,8 +145,8 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Whether a relist lists a part of a pod that was never asked for, or in another state than
-    /// the last answer has, and did not ask for its status.
+    /// Whether a relist lists a part of a pod without a known status, or in another state than the
+    /// last answer, and did not request its status.
     pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &PlegRelist<'_>) -> bool {
         let is_current = |listed: &ListedItem<'_>, last: Option<Result<State, &StatusFault>>| {
             last.is_some_and(|last| last.is_err() || last == Ok(listed.state))

@@ -58,7 +58,7 @@ fn a_transition_during_the_inspection_may_be_reported_after_it() {
     );
 }
 
-/// Creations that were given up continue at the same time.
+/// Cancelled creations continue concurrently.
 #[test]
 fn an_event_may_show_more_than_a_relist_found_before() {
     let made = "d create; e create";

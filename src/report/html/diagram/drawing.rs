@@ -1,7 +1,7 @@
 //! A diagram as SVG.
 //!
-//! Each row has one entry, so that a horizontal line meets no text but that of its own row;
-//! vertical lines run in the gutter before a lane.
+//! Each row has one entry, so that a horizontal line crosses only the text of its own row; vertical
+//! lines run in the gutter before a lane.
 
 use maud::{Markup, html};
 
@@ -13,15 +13,15 @@ const TIME: usize = 112;
 const HEAD: usize = 30;
 const ROW: usize = 34;
 const GAP: usize = 22;
-/// Between the border of a lane and the dots in it.
+/// The distance between the border of a lane and its dots.
 const GUTTER: usize = 30;
-/// Between a dot and its text.
+/// The distance between a dot and its text.
 const BESIDE: usize = 12;
 /// Width of a letter of a label and of a detail, in tenths of a pixel.
 const LETTER: usize = 73;
 const SMALL_LETTER: usize = 64;
 
-/// The places of everything.
+/// The positions of all elements.
 struct Layout<'a> {
     lanes: Vec<(Lane, usize)>,
     tops: Vec<usize>,
@@ -30,7 +30,6 @@ struct Layout<'a> {
     diagram: &'a Diagram,
 }
 
-/// The diagram as an image with this description.
 pub(in crate::report::html) fn draw(diagram: &Diagram, description: &str) -> Markup {
     let layout = Layout::new(diagram);
     let (width, height) = (layout.width, layout.height);
@@ -183,7 +182,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The lane of a row, and where an arrow that leaves it begins.
+    /// The lane of a row, and the start of an arrow that leaves it.
     fn ends(&self, row: usize) -> Option<(Lane, usize)> {
         let lane = self.diagram.rows[row].lane()?;
         let left = self.left(lane);
@@ -208,7 +207,7 @@ impl Row {
     }
 }
 
-/// The dots of calls stand at the right of their lane, so that arrows to events meet no text.
+/// The dots of calls are at the right of their lane, so that arrows to events cross no text.
 fn axis(lane: Lane, left: usize) -> usize {
     match lane {
         Lane::Calls => left + lane.width() - 24,
@@ -223,7 +222,7 @@ fn text_left(lane: Lane, left: usize) -> usize {
     }
 }
 
-/// How many letters fit beside a dot.
+/// The number of letters that fit beside a dot.
 fn letters(lane: Lane, letter: usize) -> usize {
     (lane.width() - GUTTER - BESIDE - 4) * 10 / letter
 }

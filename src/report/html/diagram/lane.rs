@@ -4,23 +4,23 @@ use std::collections::BTreeSet;
 
 use crate::history::SubscriptionId;
 
-/// Where an entry stands.
+/// The column of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lane {
-    /// Calls that change something.
+    /// Calls that change state.
     Calls,
-    /// What a subscription received.
+    /// Events of a subscription.
     Events(SubscriptionId),
-    /// Calls that only look.
+    /// Read-only calls.
     Lists,
     /// Facts read from the kernel.
     Kernel,
-    /// Waits, and what went wrong on the side of the suite.
+    /// Waits, and errors of the suite.
     Faults,
 }
 
 impl Lane {
-    /// These lanes and those that no diagram is without.
+    /// These lanes and the mandatory ones.
     pub(super) fn shown(used: impl Iterator<Item = Self>) -> Vec<Self> {
         let mut lanes: BTreeSet<Self> = used.collect();
         lanes.extend([Self::Calls, Self::Lists]);
@@ -42,7 +42,7 @@ impl Lane {
         }
     }
 
-    /// Its width in pixels.
+    /// In pixels.
     pub(super) fn width(self) -> usize {
         match self {
             Self::Calls => 250,

@@ -1,4 +1,4 @@
-//! The events that should have come and did not, and where in a diagram they are missing.
+//! The missing events, and their positions in a diagram.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,17 @@ use crate::history::EventKind;
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 use crate::report::printable::cut;
 
-/// An event that did not come.
 #[derive(Debug)]
 pub(super) struct Missing {
     pub(super) lane: Lane,
     pub(super) label: String,
-    /// The place of the entry before which it is missing; one that is not drawn for the end.
+    /// The index of the entry before which it is missing; that of an undrawn entry for the end.
     pub(super) before: usize,
-    /// The place of the call that should cause it.
+    /// The index of the call that should cause it.
     pub(super) cause: Option<usize>,
 }
 
-/// What is missing by a violation, among these entries.
+/// The missing events of a violation, among these entries.
 pub(super) fn of(
     threads: &Threads<'_>,
     violation: &Violation,
@@ -62,10 +61,10 @@ pub(super) fn of(
     missing.collect()
 }
 
-/// Characters of the name of what is missing.
+/// The maximum length of a missing event's name, in characters.
 const LABEL: usize = 26;
 
-/// The events that were expected and did not come.
+/// The kinds of the missing events.
 fn kinds(mismatch: &Mismatch) -> Vec<EventKind> {
     let is_missing = Kind::MISSING.contains(&mismatch.kind)
         || matches!(

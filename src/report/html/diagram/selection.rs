@@ -1,11 +1,11 @@
-//! Which entries of a slice a diagram shows.
+//! Selects the entries of a slice that a diagram shows.
 
 use std::collections::BTreeSet;
 
 use super::threads::Threads;
 use crate::outcome::Violation;
 
-/// The places of the entries to draw that convict.
+/// The indices of the drawn entries that are evidence.
 pub(super) fn convicting(threads: &Threads<'_>, violation: &Violation) -> BTreeSet<usize> {
     let entries = threads.entries();
     let place = |seq| entries.binary_search_by_key(seq, |entry| entry.seq).ok();
@@ -13,9 +13,9 @@ pub(super) fn convicting(threads: &Threads<'_>, violation: &Violation) -> BTreeS
     places.map(|at| threads.drawn(at)).collect()
 }
 
-/// The places of at most `budget` entries, in order. First come those that convict, then the other
-/// ends of their calls, their causes and what shows them, then all of the same subject, then what
-/// stands beside them.
+/// The indices of at most `budget` entries, in order. By priority: the evidence, the other ends of
+/// its calls, their causes and the lists that show them, then all entries of the same subject, then
+/// neighbouring ones.
 pub(super) fn select(
     threads: &Threads<'_>,
     violation: &Violation,

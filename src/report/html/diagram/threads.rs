@@ -1,5 +1,5 @@
-//! What belongs together in a slice of a history: a call and its return, a call and the event that
-//! it causes, an event and the list that shows it.
+//! Causal links in a slice of a history: a call and its return, a call and the event that it
+//! causes, an event and the list that shows it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,20 +10,20 @@ use super::super::super::timeline::asks_only;
 use super::lane::Lane;
 use crate::history::{Body, CallId, Entry, Event, EventKind, Reply, Request, SubscriptionId};
 
-/// A slice of a history, with its calls. Entries are named by their places in the slice.
+/// A slice of a history, with its calls. Entries are identified by their indices in the slice.
 #[derive(Debug)]
 pub(super) struct Threads<'a> {
     entries: &'a [Arc<Entry>],
     calls: BTreeMap<CallId, Call<'a>>,
 }
 
-/// A call of which the beginning is in the slice.
+/// A call whose beginning is in the slice.
 #[derive(Debug)]
 struct Call<'a> {
     request: &'a Request,
     began: usize,
     ended: Option<usize>,
-    /// The sandbox or container that it is about, or has made.
+    /// The sandbox or container that it names or has created.
     id: Option<&'a str>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// Whether something failed there.
+    /// Whether the entry reports a failure.
     pub(super) fn is_fault(&self, at: usize) -> bool {
         matches!(
             &self.entries[at].body,
@@ -83,7 +83,7 @@ impl<'a> Threads<'a> {
         )
     }
 
-    /// The entry that is drawn for this one: of a list its answer alone.
+    /// The drawn entry for this one: for a list its reply alone.
     pub(super) fn drawn(&self, at: usize) -> usize {
         match self.call(at) {
             Some(call) if asks_only(call.request) => call.ended.unwrap_or(at),
@@ -91,12 +91,12 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// How many of these entries a diagram would draw.
+    /// The number of these entries that a diagram would draw.
     pub(super) fn count_drawn(&self, range: Range<usize>) -> usize {
         range.filter(|at| self.drawn(*at) == *at).count()
     }
 
-    /// The return of the call that begins there, apart from lists.
+    /// The return of the call that begins there, except for lists.
     pub(super) fn end_of_call(&self, at: usize) -> Option<usize> {
         let call = self.call(at)?;
         let begins = call.began == at && !asks_only(call.request);
@@ -110,7 +110,7 @@ impl<'a> Threads<'a> {
         ends.into_iter().flatten().flatten()
     }
 
-    /// The subscription of all events here, or the first of several.
+    /// The subscription of all events in the slice, or the first of several.
     pub(super) fn first_stream(&self) -> SubscriptionId {
         let streams = self.entries.iter().filter_map(|entry| match &entry.body {
             Body::Event { subscription, .. } => Some(*subscription),
@@ -119,7 +119,7 @@ impl<'a> Threads<'a> {
         streams.min().unwrap_or_default()
     }
 
-    /// The id of a sandbox or container that stands in a text, as `c (3f2a…)` names it.
+    /// The id of a sandbox or container in a text, such as `c (3f2a…)`.
     pub(super) fn id_in(&self, text: &str) -> Option<&'a str> {
         let of_calls = self.calls.values().filter_map(|call| call.id);
         let of_events = self.events().map(|(_, _, event)| event.container.as_str());
@@ -127,7 +127,6 @@ impl<'a> Threads<'a> {
         ids.find(|id| !id.is_empty() && text.contains(id))
     }
 
-    /// The events of a sandbox or container.
     pub(super) fn events_of(&self, id: &str) -> impl Iterator<Item = (usize, &'a Event)> {
         let events = self.events();
         let events = events.filter(move |(_, _, event)| event.container.as_str() == id);
@@ -168,8 +167,8 @@ impl<'a> Threads<'a> {
         causes.map(|call| call.began).max()
     }
 
-    /// The first answer after the event that shows as much as the event reports, before the next
-    /// event of the same container on the same stream.
+    /// The first reply after the event that shows its change, before the next event of the same
+    /// container on the same stream.
     pub(super) fn shown_by(&self, at: usize) -> Option<usize> {
         let Body::Event {
             event,
@@ -194,7 +193,7 @@ impl<'a> Threads<'a> {
     }
 
     /// Whether the entry is an event of the container that follows one of this kind, or a list that
-    /// shows as much as that would report.
+    /// shows the change it reports.
     pub(super) fn is_after(&self, at: usize, id: &str, kind: EventKind) -> bool {
         match &self.entries[at].body {
             Body::Event { event, .. } => {
@@ -227,7 +226,7 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// The place of an event in the life of a container.
+/// The rank of an event in the life of a container.
 fn rank(kind: EventKind) -> usize {
     match kind {
         EventKind::Created | EventKind::Unknown(_) => 0,
@@ -261,7 +260,8 @@ fn made(reply: Option<&Reply>) -> Option<&str> {
     }
 }
 
-/// Whether a reply shows at least what an event of this kind reports of a sandbox or container.
+/// Whether a reply shows at least the change that an event of this kind reports for a sandbox or
+/// container.
 fn shows(reply: &Reply, id: &str, kind: EventKind) -> bool {
     let mut shown = shown(reply).into_iter();
     shown.any(|(of, state)| of == id && state.is_past(kind))

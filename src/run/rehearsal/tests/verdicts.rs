@@ -10,7 +10,7 @@ use crate::drive::Sabotage;
 use crate::model::{ExitDetection, NonTransition, StopSignals};
 use crate::outcome::{Verdict, Violation};
 
-/// What the cases come to on such a model: the outcomes that are no plain pass.
+/// The outcomes of the cases on such a model, except plain passes.
 fn rehearsed(behaviour: Behaviour, cases: Vec<Case>) -> Vec<(String, Verdict, String)> {
     let rehearsal = Rehearsal {
         target: Target::model(behaviour, 0),
@@ -40,7 +40,7 @@ fn cases(ids: &[&str]) -> Vec<Case> {
     wanted.collect()
 }
 
-/// A container does this, and its STOPPED is awaited.
+/// A case whose container runs this workload, and that awaits STOPPED.
 fn ends(workload: &str) -> Vec<Case> {
     let text = format!(
         "id: EXT-99\ntitle: It ends.\nwhy: A test.\nsources: [none]\nrequirements: [R6]\n\
@@ -51,7 +51,7 @@ fn ends(workload: &str) -> Vec<Case> {
     vec![parse(Path::new("exit/it-ends.yaml"), &text).expect("it is a case")]
 }
 
-/// CRI-O lists such a container as exited when it is removed, and STOPPED says the same.
+/// CRI-O lists such a container as exited when it is removed, and STOPPED agrees.
 #[test]
 fn an_end_reported_of_what_never_ran_breaks_no_must() {
     let behaviour = Behaviour {
@@ -66,7 +66,7 @@ fn an_end_reported_of_what_never_ran_breaks_no_must() {
     assert_eq!(failed.count(), 0, "{seen:?}");
 }
 
-/// STP-04 is a SHOULD: what breaks it is advice.
+/// STP-04 is a SHOULD: its violation is advice.
 #[test]
 fn a_stop_signal_is_measured_by_what_a_stop_sends() {
     for (stop_signals, verdict, advice, is_sent) in [
@@ -114,7 +114,7 @@ fn what_the_kernel_knows_to_be_dead_has_ended_whatever_its_status_says() {
     assert_eq!(verdict, Some(Verdict::Fail), "{seen:?}");
 }
 
-/// Whatever the suite itself misses or sees late is no fault of a runtime.
+/// Events that the suite itself misses or sees late are no fault of a runtime.
 #[track_caller]
 fn is_never_convicted_by_who_is_held_up(by: Duration) {
     let all = load::embedded().expect("the cases are valid");

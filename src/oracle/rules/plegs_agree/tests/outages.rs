@@ -68,14 +68,14 @@ fn a_transition_while_no_stream_is_live_is_not_judged() {
             INV-13 at #5 #8 #20 #27: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
-    // An exit by itself needs no call.
+    // A container exits without a call.
     then(
         "stream ends UNAVAILABLE; subscribe; proven; pod inspect c=exited:137; end",
         expect![],
     );
 }
 
-/// A kubelet compares a relist with the one before, and inspects the pods that differ.
+/// A kubelet compares a relist with the previous one, and inspects the pods that differ.
 #[test]
 fn a_container_that_came_and_went_between_two_relists_may_stay_in_the_evented_cache() {
     let relist = "resubscribe; proven; run inspect c=running";
