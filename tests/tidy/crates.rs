@@ -1,11 +1,11 @@
-//! Which files may name which crate.
+//! The crates that each file may use.
 
 use std::collections::BTreeSet;
 
 use super::source::words;
 use super::{finding, none, product};
 
-/// Crates, and the only modules that may name them, with all modules below these.
+/// Crates, and the only modules that may use them, with all their submodules.
 const CRATES: &[(&str, &[&str])] = &[
     (
         "k8s_cri",

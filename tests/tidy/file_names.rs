@@ -1,10 +1,10 @@
-//! File names: each says what the file holds, and is easily distinguished from others.
+//! File names: each describes the content, and is easily distinguished from others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{everything, finding, none, product};
 
-/// File names that say nothing about the content.
+/// File names without meaning.
 const DRAWERS: &[&str] = &[
     "beside", "common", "details", "helpers", "misc", "mod", "more", "rest", "util", "utils",
 ];

@@ -1,5 +1,5 @@
-//! What holds for the source code as a whole: who may use whom, how long things may be, and what
-//! stands nowhere. A rule that the code breaks with a reason has the reason next to it.
+//! Rules for the whole source code: dependencies of modules, sizes, and forbidden constructs. An
+//! exception is listed with its reason.
 
 mod crates;
 mod file_names;
@@ -8,6 +8,7 @@ mod printing;
 mod rust_version;
 mod source;
 mod uses;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -20,7 +21,7 @@ use cri_event_conformance::testing::oracle::INVARIANTS;
 use source::{Source, behind, sources, words};
 use uses::USES;
 
-/// Modules without input and output: they take what they look at as data, time among it.
+/// Modules without input and output: their inputs are data, including the time.
 const PURE: &[&str] = &[
     "case",
     "catalogue",
@@ -36,7 +37,7 @@ const PURE: &[&str] = &[
     "verdicts",
 ];
 
-/// The parts of them that are not pure, each with its purpose.
+/// Their impure parts, each with its purpose.
 const IMPURE: &[(&str, &str)] = &[
     ("src/case/load.rs", "reads the files of cases"),
     ("src/model/live.rs", "gives the model a clock and a lock"),
@@ -50,13 +51,13 @@ const IMPURE: &[(&str, &str)] = &[
 /// Modules of the standard library that reach out of the process.
 const OUTSIDE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 
-/// Where a case's id may stand in a text of the program.
+/// Where a text of the program may contain a case's id.
 const EXAMPLES: &[(&str, &str)] = &[(
     "src/case/validate/header.rs",
     "shows the form of an id next to a wrong one",
 )];
 
-/// Functions that are longer than others, one table of which each line is independent.
+/// Long functions, each one table of independent lines.
 const LONG_FUNCTIONS: &[(&str, &str)] = &[
     ("src/cri/client.rs", "one arm for each RPC"),
     ("src/report/fixture.rs", "the entries of one history"),
@@ -67,10 +68,10 @@ const FILE_LINES: usize = 500;
 const LONGEST_FILE: usize = 800;
 const FUNCTION_LINES: usize = 70;
 const COLUMNS: usize = 100;
-/// A text of more columns than this cannot always be on a line with all else that belongs there.
+/// The length above which a text may exceed the maximum columns.
 const UNBREAKABLE: usize = 60;
 
-/// Fails with all findings, each with its place and what is wrong.
+/// Fails with all findings, each with its place and problem.
 #[track_caller]
 fn none(rule: &str, findings: &[String]) {
     assert!(findings.is_empty(), "{rule}\n{}", findings.join("\n"));
@@ -126,8 +127,8 @@ fn modules_use_only_what_they_may() {
     none("A module uses only what stands below it.", &findings);
 }
 
-/// The table of modules in the crate's documentation allows what `USES` allows; the bounds in
-/// `limits` it takes for granted.
+/// The table of modules in the crate's documentation allows the same uses as `USES`, and `limits`
+/// everywhere.
 #[test]
 fn the_documented_arrows_are_these() {
     let lib = product()
@@ -245,7 +246,7 @@ fn functions_fit_on_a_screen() {
     none("A function has at most 70 lines.", &findings);
 }
 
-/// A long text or a table's row is not broken, nor is what a test expects to be printed.
+/// A long text or a table's row is not broken, nor is an expected output in a test.
 #[test]
 fn lines_fit_on_a_screen() {
     let mut findings = Vec::new();
@@ -337,7 +338,7 @@ fn no_source_is_cut_by_a_comment() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let mut findings = Vec::new();
     for area in fs::read_dir(cases).expect("the cases") {
-        // What is no directory is no area.
+        // Only directories are areas.
         for file in fs::read_dir(area.expect("an area").path())
             .into_iter()
             .flatten()
@@ -353,7 +354,7 @@ fn no_source_is_cut_by_a_comment() {
     assert!(!cut(&"  - owner/repo#1 and owner/repo#2 (why) # a comment"));
 }
 
-/// The rules above see what they are meant to see.
+/// The rules above detect their targets.
 #[test]
 fn code_is_distinguished_from_text() {
     let all = everything();

@@ -1,8 +1,8 @@
-//! Who opens files.
+//! The files that open files.
 
 use super::{finding, none, product};
 
-/// The parts that open files otherwise, each with its reason. No other user can put anything there.
+/// Other files that open files, each with its reason. No other user can replace those files.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("src/files", "is the place where files are opened"),
     (

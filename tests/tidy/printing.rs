@@ -1,9 +1,9 @@
-//! Where the program prints.
+//! The place that prints.
 
 use super::{finding, none, product};
 
-/// What is printed goes through one module, which makes it printable. libtest-mimic prints by
-/// itself; `src/run/console.rs` gives it printable text alone.
+/// All output is printed by one module, which makes it printable. libtest-mimic prints directly;
+/// `src/run/console.rs` passes it only printable text.
 #[test]
 fn nothing_is_printed_past_the_terminal() {
     const PRINTS: [&str; 8] = [

@@ -1,6 +1,6 @@
 //! The oldest compiler that Cargo.toml promises is new enough for the dependencies.
 //!
-//! Clippy's `incompatible_msrv` looks after the suite's own code.
+//! Clippy's `incompatible_msrv` checks the suite's own code.
 
 use std::process::Command;
 
@@ -31,7 +31,7 @@ fn no_dependency_needs_a_newer_compiler() {
     );
 }
 
-/// The packages of a build for Linux, as `cargo metadata` lists them.
+/// The packages of a build for Linux, as listed by `cargo metadata`.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -46,7 +46,7 @@ fn packages() -> Vec<Value> {
     packages.expect("`packages` is a list")
 }
 
-/// The oldest compiler that a package can be built with, in numbers; none where it does not say.
+/// The minimum compiler version of a package, in numbers; `None` if not specified.
 fn rust_version(package: &Value) -> Option<(u32, u32)> {
     let mut numbers = package["rust_version"].as_str()?.split('.');
     let mut next = || numbers.next()?.parse().ok();

@@ -1,25 +1,23 @@
-//! Rust sources as far as rules on them need it: their code without comments and the content of
-//! strings, and the strings without the code.
+//! Rust sources for the rules: their code without comments and the content of strings, and the
+//! strings without the code.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One source file.
 pub(crate) struct Source {
-    /// Where it lies below the repository, such as `src/oracle.rs`.
+    /// Its path in the repository, such as `src/oracle.rs`.
     pub(crate) path: String,
-    /// All of it.
     pub(crate) text: String,
     /// The code: comments and the content of literals are blank.
     pub(crate) code: String,
     /// The content of literals: all else is blank.
     pub(crate) strings: String,
-    /// Whether it is compiled for tests alone.
+    /// Whether it is compiled only for tests.
     pub(crate) is_test: bool,
 }
 
-/// The sources in these folders of the repository.
+/// The sources in these directories of the repository.
 pub(crate) fn sources(folders: &[&str]) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
@@ -69,15 +67,15 @@ impl Source {
         self.path.trim_end_matches(".rs")
     }
 
-    /// `oracle` for all below `src/oracle`; the crate's root and its
-    /// re-exports for tests are none.
+    /// `oracle` for all files below `src/oracle`; `None` for the crate's root and its re-exports
+    /// for tests.
     pub(crate) fn top(&self) -> Option<&str> {
         let below = self.module().strip_prefix("src/")?;
         let top = below.split('/').next()?;
         (!["lib", "main", "testing"].contains(&top)).then_some(top)
     }
 
-    /// The modules that this file declares for tests alone.
+    /// The modules that this file declares only for tests.
     fn test_modules(&self) -> Vec<String> {
         let names = self.for_tests().filter_map(|(_, declared)| {
             let name = declared.strip_suffix(';')?.split("mod ").nth(1)?;
@@ -90,7 +88,7 @@ impl Source {
         names.map(|name| format!("{parent}/{name}")).collect()
     }
 
-    /// What is compiled for tests alone: where its attribute stands, and the first line of it.
+    /// Items compiled only for tests: the position of the attribute, and the first line.
     fn for_tests(&self) -> impl Iterator<Item = (usize, &str)> {
         let attributes = self.code.match_indices("#[cfg(test)]");
         attributes.filter_map(|(place, _)| {
@@ -100,7 +98,7 @@ impl Source {
         })
     }
 
-    /// The part of a text of this file, its code or its strings, that is not for tests alone.
+    /// The part of a text of this file, its code or its strings, without items for tests.
     pub(crate) fn product<'a>(&self, of: &'a str) -> &'a str {
         if self.is_test {
             return "";
@@ -111,7 +109,7 @@ impl Source {
         &of[..inline.map_or(of.len(), |(place, _)| place)]
     }
 
-    /// The functions: in which line each begins, and how many it has.
+    /// The functions: first line, and number of lines.
     pub(crate) fn functions(&self) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for (place, _) in words(&self.code).filter(|(_, word)| *word == "fn") {
@@ -130,8 +128,7 @@ impl Source {
     }
 }
 
-/// What stands behind `root::` in the code, one name for each path: of `crate::{a::b, c}`, `a`
-/// and `c`.
+/// The names after `root::` in the code, one for each path: of `crate::{a::b, c}`, `a` and `c`.
 pub(crate) fn behind(root: &str, code: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let roots = words(code).filter(|(_, word)| *word == root);
@@ -149,7 +146,7 @@ pub(crate) fn behind(root: &str, code: &str) -> BTreeSet<String> {
     found
 }
 
-/// All words of some code, with their places.
+/// All words of some code, with their positions.
 pub(crate) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut at = 0;
@@ -161,7 +158,7 @@ pub(crate) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// From a brace to the one that closes it.
+/// The text from a brace to its closing one.
 fn group(code: &str) -> &str {
     let mut depth = 0;
     for (place, letter) in code.char_indices() {
@@ -186,7 +183,7 @@ fn first_names(inner: &str) -> Vec<String> {
     names.map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Tells code from comments and literals.
+/// Separates code from comments and literals.
 struct Lexer {
     code: String,
     strings: String,
@@ -226,7 +223,7 @@ impl Lexer {
         last.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
     }
 
-    /// Keeps both texts as long as the file, byte by byte and line by line.
+    /// Keeps both texts as long as the file, in bytes and in lines.
     fn literal(&mut self, text: &str, is_string: bool) {
         for letter in text.chars() {
             let blank = blank(letter);
@@ -251,7 +248,7 @@ fn is_char(text: &str) -> bool {
     text.starts_with("'\\") || text.chars().nth(2) == Some('\'')
 }
 
-/// How long a literal is that ends with the mark that it begins with.
+/// The length of a literal that ends with its first character.
 fn quoted(text: &str) -> usize {
     let mark = text.chars().next();
     let mut letters = text.char_indices().skip(1);
@@ -265,7 +262,7 @@ fn quoted(text: &str) -> usize {
     text.len()
 }
 
-/// How long the raw string is that a text begins with.
+/// The length of the raw string at the beginning of a text.
 fn raw_string(text: &str) -> Option<usize> {
     let marks = text.strip_prefix("br").or_else(|| text.strip_prefix('r'))?;
     let hashes = marks.len() - marks.trim_start_matches('#').len();

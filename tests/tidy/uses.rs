@@ -1,7 +1,7 @@
-//! The modules of the crate, and which others each may use.
+//! The modules of the crate, and their permitted dependencies.
 
-/// The modules, each with those that it may use. Only what stands above a module can be used by it:
-/// arrows never point up.
+/// The modules, each with its permitted dependencies, which must be above it: arrows never point
+/// up.
 pub(super) const USES: &[(&str, &[&str])] = &[
     ("escape", &[]),
     ("limits", &[]),
