@@ -13,7 +13,7 @@ mod waits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::validate::{Surroundings, Walk};
+use super::validate::Walk;
 
 pub use blocks::*;
 pub use calls::*;
@@ -143,7 +143,7 @@ for_each_step!(define_step);
 /// The rule of a step word.
 pub(super) trait StepRules {
     /// Reports what makes no sense, and declares what the step needs, binds and calls.
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings);
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>);
 
     /// Whether the step only says how those inside it are taken, and does nothing by itself.
     fn is_block(&self) -> bool {

@@ -31,12 +31,12 @@ impl StepRules for ParallelStep {
         true
     }
 
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         if self.branches.len() < 2 {
             walk.object("a block of one list has nothing to run in parallel");
         }
         for (index, branch) in self.branches.iter().enumerate() {
-            walk.in_element(index, |walk| walk.apart("steps", &branch.steps, around));
+            walk.in_element(index, |walk| walk.apart("steps", &branch.steps));
         }
     }
 }
@@ -72,7 +72,7 @@ impl StepRules for RepeatStep {
         true
     }
 
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         let times = match (self.times, self.items.len()) {
             (Some(times), 0) => times,
             (None, items @ 1..) => u32::try_from(items).unwrap_or(u32::MAX),
@@ -96,11 +96,11 @@ impl StepRules for RepeatStep {
         }
         walk.nest();
         let inner = Surroundings {
-            times: around.times.saturating_mul(u64::from(times)),
-            has_item: around.has_item || !self.items.is_empty(),
-            parallel: around.parallel || self.workers > 1,
+            times: walk.around.times.saturating_mul(u64::from(times)),
+            has_item: walk.around.has_item || !self.items.is_empty(),
+            parallel: walk.around.parallel || self.workers > 1,
         };
-        walk.apart("steps", &self.steps, inner);
+        walk.within(inner, |walk| walk.apart("steps", &self.steps));
     }
 }
 
@@ -114,9 +114,9 @@ pub struct ForEachHandlerStep {
 }
 
 impl StepRules for ForEachHandlerStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Handlers]);
-        walk.apart("steps", &self.steps, around);
+        walk.apart("steps", &self.steps);
     }
 }
 
@@ -134,8 +134,8 @@ impl StepRules for AnotherClientStep {
         true
     }
 
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
-        walk.steps(&self.steps, around);
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        walk.steps(&self.steps);
     }
 }
 
@@ -158,8 +158,8 @@ impl StepRules for CallsReturnWithinStep {
         true
     }
 
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.span("time", Some(self.time));
-        walk.steps(&self.steps, around);
+        walk.steps(&self.steps);
     }
 }

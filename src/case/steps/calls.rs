@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StepRules;
 use crate::case::diagnose::did_you_mean;
-use crate::case::validate::{Surroundings, Walk};
+use crate::case::validate::Walk;
 use crate::case::{CallEdge, Need, Span, WorkloadSpec, limits};
 use crate::history::{NoEventCall, NoEventCallTarget};
 
@@ -55,9 +55,10 @@ pub struct StartStep {
 }
 
 impl StepRules for StartStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.container("container", &self.container);
-        walk.called(&self.container, &[CallEdge::StartReturned]);
+        walk.names
+            .called(&self.container, &[CallEdge::StartReturned]);
         walk.expectation(self.expect, self.abandon_after);
     }
 }
@@ -89,10 +90,10 @@ pub struct StopStep {
 }
 
 impl StepRules for StopStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.container("container", &self.container);
         let edges = [CallEdge::StopCalled, CallEdge::StopReturned];
-        walk.called(&self.container, &edges);
+        walk.names.called(&self.container, &edges);
         if self.grace.subsec_nanos() != 0 || self.grace > limits::GRACE {
             let most = limits::GRACE.as_secs();
             let message = format!("a grace period is from 0 to {most} whole seconds");
@@ -128,7 +129,7 @@ pub struct RemoveStep {
 }
 
 impl StepRules for RemoveStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.container("container", &self.container);
         walk.expectation(self.expect, None);
         if self.within.is_some() && (self.expect != CallOutcome::Success || self.by_prefix) {
@@ -148,9 +149,10 @@ pub struct StopSandboxStep {
 }
 
 impl StepRules for StopSandboxStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.sandbox("sandbox", &self.sandbox);
-        walk.called(&self.sandbox, &[CallEdge::StopSandboxCalled]);
+        walk.names
+            .called(&self.sandbox, &[CallEdge::StopSandboxCalled]);
     }
 }
 
@@ -163,7 +165,7 @@ pub struct RemoveSandboxStep {
 }
 
 impl StepRules for RemoveSandboxStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.sandbox("sandbox", &self.sandbox);
     }
 }
@@ -190,10 +192,10 @@ pub struct ExecStep {
 }
 
 impl StepRules for ExecStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs(self.runs.needs());
         let limit = walk.container("container", &self.container);
-        walk.command("runs", &self.runs, limit, around);
+        walk.command("runs", &self.runs, limit);
         if self.timeout.subsec_nanos() != 0 || self.timeout.is_zero() {
             let message = "a command's time is in whole seconds, one or more";
             walk.object_to("timeout", message)
@@ -217,10 +219,10 @@ pub struct CheckpointStep {
 }
 
 impl StepRules for CheckpointStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Checkpoint]);
         walk.container("container", &self.container);
-        walk.makes_checkpoint(&self.container);
+        walk.checkpoints.insert(&self.container);
     }
 }
 
@@ -319,7 +321,7 @@ impl Method {
 }
 
 impl StepRules for CallStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         let method = self.method.name();
         let subject = self.method.subject();
         if matches!(subject, Subject::Missing) != self.unknown_id {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CallOutcome, StepRules};
-use crate::case::validate::{Surroundings, Walk};
+use crate::case::validate::Walk;
 use crate::case::{CallEdge, Need, Span, StopSignal, WorkloadSpec, limits};
 use crate::history::Flaw;
 
@@ -66,7 +66,7 @@ pub struct SandboxStep {
 }
 
 impl StepRules for SandboxStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs(self.own_network.then_some(Need::Network));
         walk.needs(self.faulty.then_some(Need::FaultyHandler));
         if let Some(mib) = self.memory_mib {
@@ -74,7 +74,8 @@ impl StepRules for SandboxStep {
             walk.memory_limit(mib);
         }
         walk.bind_sandbox(&self.binding, self.memory_mib);
-        walk.called(&self.binding, &[CallEdge::SandboxReturned]);
+        walk.names
+            .called(&self.binding, &[CallEdge::SandboxReturned]);
         if let Some(earlier) = &self.attempt_of {
             walk.sandbox("attempt-of", earlier);
             if self.without_uid {
@@ -174,7 +175,7 @@ pub enum ImageName {
 }
 
 impl StepRules for CreateStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         let crashes = self.flaw.and_then(Flaw::crashes_at).is_some();
         walk.needs(self.workload.needs());
         walk.needs(self.memory_mib.map(|_| Need::MemoryLimit));
@@ -199,7 +200,7 @@ impl StepRules for CreateStep {
         }
         if let Some(original) = &self.checkpoint_of {
             walk.container("checkpoint-of", original);
-            if !walk.has_checkpoint(original) {
+            if !walk.checkpoints.contains(original.as_str()) {
                 walk.object_to("checkpoint-of", "no checkpoint of it has been made")
                     .advise("make one with the step `checkpoint` before");
             }
@@ -214,6 +215,6 @@ impl StepRules for CreateStep {
         if self.oom_group && self.memory_mib.is_none() {
             walk.object_to("oom-group", "nothing limits the memory");
         }
-        walk.workload(&self.workload, limit, around);
+        walk.workload(&self.workload, limit);
     }
 }

@@ -22,7 +22,7 @@ pub struct KillStep {
 }
 
 impl StepRules for KillStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
     }
@@ -41,7 +41,7 @@ pub struct KillSandboxStep {
 }
 
 impl StepRules for KillSandboxStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::HostPid]);
         walk.sandbox("sandbox", &self.sandbox);
     }
@@ -110,7 +110,7 @@ impl From<ProcessSignal> for Signal {
 }
 
 impl StepRules for SignalStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
     }
@@ -132,10 +132,10 @@ pub struct PauseStep {
 }
 
 impl StepRules for PauseStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
-        walk.steps(&self.steps, around);
+        walk.steps(&self.steps);
     }
 
     fn makes_calls(&self) -> bool {
@@ -160,7 +160,7 @@ pub struct KillMonitorStep {
 }
 
 impl StepRules for KillMonitorStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Monitor]);
         walk.container("container", &self.container);
     }
@@ -182,11 +182,11 @@ pub struct FreezeMonitorStep {
 }
 
 impl StepRules for FreezeMonitorStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Monitor]);
         walk.alone("the runtime may be slow for other cases, too");
         walk.container("container", &self.container);
-        walk.steps(&self.steps, around);
+        walk.steps(&self.steps);
     }
 }
 
@@ -206,11 +206,11 @@ pub struct FillDiskStep {
 }
 
 impl StepRules for FillDiskStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::SmallDisk]);
         walk.alone("other cases would have no room, either");
         walk.container("container", &self.container);
-        walk.steps(&self.steps, around);
+        walk.steps(&self.steps);
     }
 }
 
@@ -247,7 +247,7 @@ impl StepRules for StepClockStep {
         true
     }
 
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ClockSteps]);
         walk.alone("the clock would be wrong for other cases, too");
         if self.back.is_some() == self.forward.is_some() {
@@ -260,7 +260,7 @@ impl StepRules for StepClockStep {
                 walk.object_to(key, message);
             }
         }
-        walk.steps(&self.steps, around);
+        walk.steps(&self.steps);
     }
 }
 
@@ -270,7 +270,7 @@ impl StepRules for StepClockStep {
 pub struct OutsideCriStep {}
 
 impl StepRules for OutsideCriStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::OutsideCri]);
     }
 }
@@ -331,10 +331,10 @@ impl RuntimeEndSpec {
 }
 
 impl StepRules for RestartRuntimeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::RuntimeRestart]);
         walk.needs((self.by == RuntimeEndSpec::Kill).then_some(Need::RuntimeKill));
-        walk.without_listeners(around);
+        walk.without_listeners();
         walk.span("within", self.within);
         walk.span("down", self.down);
         if self.within.is_some() && self.by == RuntimeEndSpec::Kill {
@@ -343,14 +343,14 @@ impl StepRules for RestartRuntimeStep {
         if !self.during.is_empty() {
             let at_once = Surroundings {
                 parallel: true,
-                ..around
+                ..walk.around
             };
-            walk.apart("during", &self.during, at_once);
+            walk.within(at_once, |walk| walk.apart("during", &self.during));
         }
         if self.meanwhile.iter().any(|step| step.rules().makes_calls()) {
             walk.object_to("meanwhile", "no call can be made while the runtime is down")
                 .advise("take such steps before or after");
         }
-        walk.optional("meanwhile", &self.meanwhile, around);
+        walk.optional("meanwhile", &self.meanwhile);
     }
 }

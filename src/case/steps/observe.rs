@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
-use crate::case::validate::{Surroundings, Walk};
+use crate::case::validate::Walk;
 use crate::case::{Need, Span, kind_words};
 use crate::history::{EventKind, Holder};
 
@@ -19,9 +19,9 @@ pub struct RelistStep {
 }
 
 impl StepRules for RelistStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.sandbox("sandbox", &self.sandbox);
-        walk.relisted(&self.sandbox);
+        walk.names.relisted(&self.sandbox);
     }
 }
 
@@ -38,7 +38,7 @@ pub struct ListWithFiltersStep {
 }
 
 impl StepRules for ListWithFiltersStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs(self.streamed.then_some(Need::StreamedLists));
         walk.sandbox("sandbox", &self.sandbox);
     }
@@ -87,10 +87,10 @@ pub struct OnEventStep {
 }
 
 impl StepRules for OnEventStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.span("read-again-after", self.read_again_after);
         walk.queries(&self.of, &self.read);
-        walk.optional("steps", &self.steps, around);
+        walk.optional("steps", &self.steps);
     }
 }
 
@@ -110,9 +110,9 @@ pub struct PollDuringStep {
 }
 
 impl StepRules for PollDuringStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.queries(&self.of, &self.read);
-        walk.steps(&self.steps, around);
+        walk.steps(&self.steps);
     }
 }
 
@@ -134,7 +134,7 @@ pub struct MeasureStep {
 }
 
 impl StepRules for MeasureStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([match self.of {
             Holder::Log => Need::RuntimeLog,
             Holder::Runtime | Holder::Pods => Need::RuntimeProcess,
@@ -155,11 +155,11 @@ impl StepRules for MeasureStep {
         if self.of == Holder::Log && self.within.is_some() {
             walk.object_to("within", "no line of a log is released");
         }
-        if around.parallel {
+        if walk.around.parallel {
             walk.object("other steps would change the numbers meanwhile")
                 .advise("let it stand between the others");
         }
-        walk.measured(self.of, around.times);
-        walk.optional("steps", &self.steps, around);
+        walk.names.measured(self.of, walk.around.times);
+        walk.optional("steps", &self.steps);
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
 use crate::case::Span;
-use crate::case::validate::{Surroundings, Walk};
+use crate::case::validate::Walk;
 
 /// Close the event stream and open a new one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,9 +19,9 @@ pub struct ResubscribeStep {
 }
 
 impl StepRules for ResubscribeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
-        walk.without_listeners(around);
-        walk.optional("meanwhile", &self.meanwhile, around);
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        walk.without_listeners();
+        walk.optional("meanwhile", &self.meanwhile);
     }
 }
 
@@ -78,14 +78,12 @@ pub enum ConnectionSpec {
 }
 
 impl StepRules for SubscribeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         if self.effective.is_none() && !walk.has_events() {
             walk.object("no event can prove it live where there are none")
                 .advise("add `effective: 250ms`");
         }
-        if self.stalls {
-            walk.stalls_a_subscriber();
-        }
+        walk.implied.stalls_a_subscriber |= self.stalls;
         walk.alone("the subscription would see other cases, too");
         for (key, span) in [("deadline", self.deadline), ("effective", self.effective)] {
             walk.span(key, span);
@@ -125,7 +123,7 @@ pub struct UnsubscribeStep {
 }
 
 impl StepRules for UnsubscribeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         let shared = walk.subscription("subscription", &self.subscription) == Some(false);
         if self.hang_up && shared {
             walk.object_to("hang-up", "the connection is that of the calls")
@@ -150,7 +148,7 @@ pub struct ResumeStep {
 }
 
 impl StepRules for ResumeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.subscription("subscription", &self.subscription);
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
-use crate::case::validate::{Surroundings, Walk};
+use crate::case::validate::Walk;
 use crate::case::{Need, Span, kind_words};
 use crate::history::EventKind;
 
@@ -30,7 +30,7 @@ pub struct AwaitStep {
 }
 
 impl StepRules for AwaitStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.sandbox_or_container("of", &self.of);
         walk.span("within", self.within);
         if self.within.is_some_and(|within| within.is_zero()) {
@@ -54,7 +54,7 @@ pub struct AwaitEndStep {
 }
 
 impl StepRules for AwaitEndStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.subscription("of", &self.of);
         walk.span("within", Some(self.within));
     }
@@ -79,7 +79,7 @@ pub struct ProcessExitedStep {
 }
 
 impl StepRules for ProcessExitedStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
         walk.span("within", self.within);
@@ -103,13 +103,13 @@ pub struct StaysSilentStep {
 }
 
 impl StepRules for StaysSilentStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.alone("other cases would not be quiet meanwhile");
         walk.span("for", Some(self.time));
-        if around.parallel {
+        if walk.around.parallel {
             walk.object("other steps would not be quiet meanwhile")
                 .advise("let it stand between the others");
         }
-        walk.optional("steps", &self.steps, around);
+        walk.optional("steps", &self.steps);
     }
 }

@@ -9,7 +9,7 @@ pub(super) use crate::checks::{Kind, Wanted};
 use crate::history::Holder;
 
 #[derive(Default)]
-pub(super) struct Names<'a> {
+pub(in crate::case) struct Names<'a> {
     bound: BTreeMap<&'a str, Binding<'a>>,
     calls: BTreeSet<(&'a str, CallEdge)>,
     relisted: BTreeSet<&'a str>,
@@ -103,7 +103,7 @@ impl<'a> Names<'a> {
     }
 
     /// Notes that a step makes a call on what the name stands for.
-    pub(super) fn called(&mut self, name: &'a str, edges: &[CallEdge]) {
+    pub(in crate::case) fn called(&mut self, name: &'a str, edges: &[CallEdge]) {
         self.calls.extend(edges.iter().map(|edge| (name, *edge)));
     }
 
@@ -113,7 +113,7 @@ impl<'a> Names<'a> {
     }
 
     /// Notes that a step lists a sandbox's containers.
-    pub(super) fn relisted(&mut self, sandbox: &'a str) {
+    pub(in crate::case) fn relisted(&mut self, sandbox: &'a str) {
         self.relisted.insert(sandbox);
     }
 
@@ -123,7 +123,7 @@ impl<'a> Names<'a> {
     }
 
     /// Notes that a step counts resources.
-    pub(super) fn measured(&mut self, holder: Holder, times: u64) {
+    pub(in crate::case) fn measured(&mut self, holder: Holder, times: u64) {
         self.measured.push((holder, times));
     }
 

@@ -10,8 +10,7 @@ use super::workload;
 use crate::case::file::CaseFile;
 use crate::case::steps::Step;
 use crate::case::{CallOutcome, CreateStep, Need, Query, WorkloadSpec, limits};
-use crate::checks::{CallEdge, Situation};
-use crate::history::Holder;
+use crate::checks::Situation;
 
 /// Checks the steps; returns what the names in them stand for, and what else follows from them.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> (Names<'a>, Implied) {
@@ -21,6 +20,7 @@ pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> (Names<'a>,
         names: Names::default(),
         implied: Implied::default(),
         checkpoints: BTreeSet::new(),
+        around: Surroundings::default(),
         rounds: Vec::new(),
         repeats: 0,
         written: 0,
@@ -29,7 +29,7 @@ pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> (Names<'a>,
     // An OOM kill is provoked where the host counts it.
     let shows = file.provokes.map(|Situation::OomKill| Need::MemoryLimit);
     walk.needs(file.needs.iter().copied().chain(shows));
-    walk.steps(&file.steps, Surroundings::default());
+    walk.steps(&file.steps);
     walk.count();
     (walk.names, walk.implied)
 }
@@ -47,10 +47,11 @@ pub(in crate::case) struct Implied {
 pub(in crate::case) struct Walk<'a, 'f> {
     file: &'a CaseFile,
     found: &'f mut Findings,
-    names: Names<'a>,
-    implied: Implied,
+    pub(in crate::case) names: Names<'a>,
+    pub(in crate::case) implied: Implied,
     /// The containers of which checkpoints are made.
-    checkpoints: BTreeSet<&'a str>,
+    pub(in crate::case) checkpoints: BTreeSet<&'a str>,
+    pub(in crate::case) around: Surroundings,
     /// The numbers of the steps around whose names end with them, from the outermost.
     rounds: Vec<usize>,
     repeats: usize,
@@ -79,17 +80,12 @@ impl Default for Surroundings {
 
 impl<'a> Walk<'a, '_> {
     /// Checks the steps under the key `steps`.
-    pub(in crate::case) fn steps(&mut self, steps: &'a [Step], around: Surroundings) {
-        self.list("steps", steps, around);
+    pub(in crate::case) fn steps(&mut self, steps: &'a [Step]) {
+        self.list("steps", steps);
     }
 
     /// Checks the steps under a key.
-    pub(in crate::case) fn list(
-        &mut self,
-        key: &'static str,
-        steps: &'a [Step],
-        around: Surroundings,
-    ) {
+    pub(in crate::case) fn list(&mut self, key: &'static str, steps: &'a [Step]) {
         self.found.enter(key);
         if steps.is_empty() {
             self.found.object("there is nothing to do");
@@ -98,49 +94,46 @@ impl<'a> Walk<'a, '_> {
             self.written += 1;
             self.found.enter_element(index);
             self.found.enter(step.word());
-            self.step(step, around);
+            self.step(step);
             self.found.leave();
             self.found.leave();
         }
         self.found.leave();
     }
 
-    fn step(&mut self, step: &'a Step, around: Surroundings) {
+    fn step(&mut self, step: &'a Step) {
         let rules = step.rules();
         if !rules.is_block() {
-            self.taken = self.taken.saturating_add(around.times);
+            self.taken = self.taken.saturating_add(self.around.times);
         }
         if !self.has_events() && !rules.works_without_events() {
             self.found
                 .object("where there are no events, a case can only subscribe")
                 .advise("take `no-events` from `needs`, or this step away");
         }
-        rules.check(self, around);
+        rules.check(self);
     }
 
     /// Checks the steps under a key that may be left out.
-    pub(in crate::case) fn optional(
-        &mut self,
-        key: &'static str,
-        steps: &'a [Step],
-        around: Surroundings,
-    ) {
+    pub(in crate::case) fn optional(&mut self, key: &'static str, steps: &'a [Step]) {
         if !steps.is_empty() {
-            self.list(key, steps, around);
+            self.list(key, steps);
         }
     }
 
     /// Checks the steps under a key, whose names stand for nothing outside them.
-    pub(in crate::case) fn apart(
-        &mut self,
-        key: &'static str,
-        steps: &'a [Step],
-        around: Surroundings,
-    ) {
+    pub(in crate::case) fn apart(&mut self, key: &'static str, steps: &'a [Step]) {
         self.repeats += 1;
         self.rounds.push(self.repeats);
-        self.list(key, steps, around);
+        self.list(key, steps);
         self.rounds.pop();
+    }
+
+    /// Checks what has other surroundings than the step.
+    pub(in crate::case) fn within(&mut self, inner: Surroundings, check: impl FnOnce(&mut Self)) {
+        let around = std::mem::replace(&mut self.around, inner);
+        check(self);
+        self.around = around;
     }
 
     /// Declares what the step needs beyond the socket, apart from the steps inside it.
@@ -152,24 +145,9 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Declares that a subscriber stops reading.
-    pub(in crate::case) fn stalls_a_subscriber(&mut self) {
-        self.implied.stalls_a_subscriber = true;
-    }
-
     /// Whether the case is about a runtime with events.
     pub(in crate::case) fn has_events(&self) -> bool {
         !self.file.needs.contains(&Need::NoEvents)
-    }
-
-    /// A checkpoint of this container is made.
-    pub(in crate::case) fn makes_checkpoint(&mut self, of: &'a str) {
-        self.checkpoints.insert(of);
-    }
-
-    /// Whether a checkpoint of this container has been made.
-    pub(in crate::case) fn has_checkpoint(&self, of: &str) -> bool {
-        self.checkpoints.contains(of)
     }
 
     /// Checks what stands in an element of the list at which the walk is.
@@ -212,9 +190,9 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Objects to a step that gives up the stream which all cases read, if others run meanwhile.
-    pub(in crate::case) fn without_listeners(&mut self, around: Surroundings) {
+    pub(in crate::case) fn without_listeners(&mut self) {
         self.alone("other cases would miss the events of this moment");
-        if around.parallel {
+        if self.around.parallel {
             self.found
                 .object("other rounds would miss the events of this moment")
                 .advise("leave `workers` out of the `repeat`");
@@ -246,14 +224,9 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Checks the workload of a container; `limit` is its limit of memory, if it has one.
-    pub(in crate::case) fn workload(
-        &mut self,
-        workload: &WorkloadSpec,
-        limit: Option<u32>,
-        around: Surroundings,
-    ) {
+    pub(in crate::case) fn workload(&mut self, workload: &WorkloadSpec, limit: Option<u32>) {
         self.found.enter("workload");
-        workload::check(workload, limit, around.has_item, self.found);
+        workload::check(workload, limit, self.around.has_item, self.found);
         self.found.leave();
     }
 
@@ -263,10 +236,9 @@ impl<'a> Walk<'a, '_> {
         key: &'static str,
         workload: &WorkloadSpec,
         limit: Option<u32>,
-        around: Surroundings,
     ) {
         self.found.enter(key);
-        workload::check_command(workload, limit, around.has_item, self.found);
+        workload::check_command(workload, limit, self.around.has_item, self.found);
         self.found.leave();
     }
 
@@ -385,20 +357,5 @@ impl<'a> Walk<'a, '_> {
         if expect != CallOutcome::Success || abandon.is_some() {
             self.names.may_be_unbound(name);
         }
-    }
-
-    /// Notes that the step makes a call on what the name stands for.
-    pub(in crate::case) fn called(&mut self, name: &'a str, edges: &[CallEdge]) {
-        self.names.called(name, edges);
-    }
-
-    /// Notes that the step lists a sandbox's containers.
-    pub(in crate::case) fn relisted(&mut self, sandbox: &'a str) {
-        self.names.relisted(sandbox);
-    }
-
-    /// Notes that the step counts resources, so often.
-    pub(in crate::case) fn measured(&mut self, holder: Holder, times: u64) {
-        self.names.measured(holder, times);
     }
 }

@@ -13,7 +13,7 @@ use crate::drive::active_case::ActiveCase;
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::sabotage::Sabotage;
 use crate::drive::session::Session;
-use crate::history::{CallFault, ContainerId, Reply, Request, SandboxId, SubscriptionId};
+use crate::history::{CallFault, ContainerId, Reply, Request, SandboxId};
 
 /// The context of a step. Steps that are taken concurrently have a copy each.
 #[derive(Clone, Debug)]
@@ -106,29 +106,17 @@ impl StepContext {
         }
     }
 
-    /// The sandbox that a name stands for.
     pub(super) fn sandbox(&self, name: &str) -> Result<SandboxId, Abort> {
-        let sandbox = self.scope.sandbox(name);
-        sandbox
-            .map(|(id, _)| id.clone())
-            .ok_or_else(|| Abort::unbound(name))
+        Ok(self.scope.sandboxes.get(name)?.0)
     }
 
-    /// The container that a name stands for.
     pub(super) fn container(&self, name: &str) -> Result<ContainerId, Abort> {
-        let container = self.scope.container(name);
-        container.cloned().ok_or_else(|| Abort::unbound(name))
+        Ok(self.scope.containers.get(name)?.0)
     }
 
     /// The id that events about a name carry.
     pub(super) fn subject(&self, name: &str) -> Result<ContainerId, Abort> {
-        let subject = self.scope.subject(name);
-        subject.ok_or_else(|| Abort::unbound(name))
-    }
-
-    /// The subscription that a name stands for.
-    pub(super) fn subscription(&self, name: &str) -> Result<SubscriptionId, Abort> {
-        let subscription = self.scope.subscription(name);
-        subscription.ok_or_else(|| Abort::unbound(name))
+        let container = self.container(name);
+        container.or_else(|_| Ok(ContainerId::from(&self.sandbox(name)?)))
     }
 }

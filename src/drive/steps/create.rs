@@ -30,7 +30,7 @@ impl Effect for SandboxStep {
                 .await?
         };
         if let Some(Reply::Sandbox(id)) = made {
-            ctx.scope.bind_sandbox(&self.binding, id, spec);
+            ctx.scope.sandboxes.bind(&self.binding, (id, spec));
         }
         Ok(())
     }
@@ -41,14 +41,11 @@ fn sandbox_spec(step: &SandboxStep, ctx: &StepContext) -> Result<SandboxSpec, Ab
     let spec = session.sandbox_spec(&step.binding, &ctx.case.case.id);
     let mut spec = SandboxSpec::clone(&spec);
     if let Some(earlier) = &step.attempt_of {
-        let (_, pod) = ctx
-            .scope
-            .sandbox(earlier)
-            .ok_or_else(|| Abort::unbound(earlier))?;
+        let (_, pod) = ctx.scope.sandboxes.get(earlier)?;
         spec = SandboxSpec {
             binding: step.binding.clone(),
             attempt: pod.attempt + 1,
-            ..SandboxSpec::clone(pod)
+            ..SandboxSpec::clone(&pod)
         };
     }
     if step.without_uid {
@@ -91,7 +88,7 @@ impl Effect for CreateStep {
                 .await?
         };
         if let Some(Reply::Container(id)) = made {
-            ctx.scope.bind_container(&self.binding, id, spec);
+            ctx.scope.containers.bind(&self.binding, (id, spec));
         }
         Ok(())
     }
@@ -99,17 +96,11 @@ impl Effect for CreateStep {
 
 fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec, Abort> {
     let (session, scope) = (ctx.session(), &ctx.scope);
-    let pod = scope
-        .sandbox(&step.sandbox)
-        .ok_or_else(|| Abort::unbound(&step.sandbox))?;
-    let made = |name: &String| {
-        let spec = scope.container_spec(name);
-        spec.ok_or_else(|| Abort::unbound(name))
-    };
+    let pod = scope.sandboxes.get(&step.sandbox)?;
     let target = step.pid_target.as_ref();
     let target = target.map(|target| ctx.container(target)).transpose()?;
     let name = match &step.attempt_of {
-        Some(earlier) => made(earlier)?.name().to_owned(),
+        Some(earlier) => scope.containers.get(earlier)?.1.name().to_owned(),
         None => step.binding.clone(),
     };
     let workload = scope.workload(&step.workload);
@@ -138,7 +129,7 @@ fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec,
         spec.image = checkpoint(original, step.flaw, ctx)?;
     }
     if let Some(twin) = &step.same_as {
-        let twin = made(twin)?;
+        let (_, twin) = scope.containers.get(twin)?;
         spec.name = Some(twin.name().to_owned());
         spec.labels.clone_from(&twin.labels);
         spec.attempt = twin.attempt;

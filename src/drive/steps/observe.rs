@@ -49,10 +49,7 @@ const SANDBOX_STATES: [SandboxState; 2] = [SandboxState::Ready, SandboxState::No
 
 impl Effect for ListWithFiltersStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
-        let (sandbox, pod) = ctx
-            .scope
-            .sandbox(&self.sandbox)
-            .ok_or_else(|| Abort::unbound(&self.sandbox))?;
+        let (sandbox, pod) = ctx.scope.sandboxes.get(&self.sandbox)?;
         let all = ContainerFilter {
             labels: pod.labels.clone(),
             streamed: self.streamed,
@@ -63,10 +60,10 @@ impl Effect for ListWithFiltersStep {
             _ => Vec::new(),
         };
         let containers = listed.iter().map(|listed| (&listed.id, &listed.labels));
-        for filter in container_filters(&all, sandbox, containers) {
+        for filter in container_filters(&all, &sandbox, containers) {
             ctx.ask(Request::FindContainers(filter)).await?;
         }
-        for filter in sandbox_filters(&all, sandbox) {
+        for filter in sandbox_filters(&all, &sandbox) {
             ctx.ask(Request::FindSandboxes(filter)).await?;
         }
         Ok(())

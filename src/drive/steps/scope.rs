@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Abort;
 use crate::drive::recording_client::RecordingClient;
 use crate::history::{
     ContainerId, ContainerSpec, HostInstant, SandboxId, SandboxSpec, SubscriptionId,
@@ -12,9 +13,9 @@ use crate::history::{
 /// The scope of a step: what the names of the case stand for, and how its calls are made.
 #[derive(Clone, Debug, Default)]
 pub(in crate::drive) struct Scope {
-    sandboxes: BTreeMap<String, (SandboxId, Arc<SandboxSpec>)>,
-    containers: BTreeMap<String, (ContainerId, Arc<ContainerSpec>)>,
-    subscriptions: BTreeMap<String, SubscriptionId>,
+    pub(super) sandboxes: Names<(SandboxId, Arc<SandboxSpec>)>,
+    pub(super) containers: Names<(ContainerId, Arc<ContainerSpec>)>,
+    pub(super) subscriptions: Names<SubscriptionId>,
     /// The current item of the innermost `repeat` with items.
     pub(super) item: Option<u8>,
     /// The runtime handler that all sandboxes have here, if they do.
@@ -25,6 +26,10 @@ pub(in crate::drive) struct Scope {
     pub(super) client: Option<RecordingClient>,
     pub(super) clock: CaseClock,
 }
+
+/// The names that are bound to something of one kind.
+#[derive(Clone, Debug)]
+pub(in crate::drive) struct Names<T>(BTreeMap<String, T>);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::drive) struct CaseClock {
@@ -45,40 +50,22 @@ impl Scope {
             ..Self::default()
         }
     }
+}
 
-    pub(super) fn bind_sandbox(&mut self, name: &str, id: SandboxId, spec: Arc<SandboxSpec>) {
-        self.sandboxes.insert(name.to_owned(), (id, spec));
+impl<T> Default for Names<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T: Clone> Names<T> {
+    pub(super) fn bind(&mut self, name: &str, to: T) {
+        self.0.insert(name.to_owned(), to);
     }
 
-    pub(super) fn bind_container(&mut self, name: &str, id: ContainerId, spec: Arc<ContainerSpec>) {
-        self.containers.insert(name.to_owned(), (id, spec));
-    }
-
-    pub(super) fn bind_subscription(&mut self, name: &str, id: SubscriptionId) {
-        self.subscriptions.insert(name.to_owned(), id);
-    }
-
-    pub(super) fn subscription(&self, name: &str) -> Option<SubscriptionId> {
-        self.subscriptions.get(name).copied()
-    }
-
-    /// A sandbox, and how it was asked for.
-    pub(super) fn sandbox(&self, name: &str) -> Option<&(SandboxId, Arc<SandboxSpec>)> {
-        self.sandboxes.get(name)
-    }
-
-    pub(super) fn container(&self, name: &str) -> Option<&ContainerId> {
-        self.containers.get(name).map(|(id, _)| id)
-    }
-
-    pub(super) fn container_spec(&self, name: &str) -> Option<&Arc<ContainerSpec>> {
-        self.containers.get(name).map(|(_, spec)| spec)
-    }
-
-    /// The id that events about this name carry.
-    pub(super) fn subject(&self, name: &str) -> Option<ContainerId> {
-        let container = self.container(name).cloned();
-        container.or_else(|| self.sandbox(name).map(|(id, _)| ContainerId::from(id)))
+    pub(super) fn get(&self, name: &str) -> Result<T, Abort> {
+        let bound = self.0.get(name).cloned();
+        bound.ok_or_else(|| Abort::unbound(name))
     }
 }
 

@@ -42,7 +42,7 @@ impl Effect for SubscribeStep {
             Ok(subscription) => {
                 let id = subscription.id();
                 ctx.case.subscriptions.add(subscription).await;
-                ctx.scope.bind_subscription(&self.binding, id);
+                ctx.scope.subscriptions.bind(&self.binding, id);
                 Ok(())
             }
             // That a subscriber gets events is what it subscribes for.
@@ -58,7 +58,7 @@ impl Effect for SubscribeStep {
 
 impl Effect for UnsubscribeStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
-        let id = ctx.subscription(&self.subscription)?;
+        let id = ctx.scope.subscriptions.get(&self.subscription)?;
         ctx.case.subscriptions.give_up(id, self.hang_up).await;
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Effect for UnsubscribeStep {
 
 impl Effect for ResumeStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
-        let id = ctx.subscription(&self.subscription)?;
+        let id = ctx.scope.subscriptions.get(&self.subscription)?;
         ctx.case.subscriptions.resume(id).await;
         Ok(())
     }

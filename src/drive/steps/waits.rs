@@ -88,7 +88,7 @@ pub(super) fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind)
 
 impl Effect for AwaitEndStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
-        let id = ctx.subscription(&self.of)?;
+        let id = ctx.scope.subscriptions.get(&self.of)?;
         let bound = ctx.session().scaled(self.within);
         let has_ended = |history: &CaseHistory| {
             let mut observed = history.observed();
