@@ -41,19 +41,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource as Limited, getrlimit, setrlimit};
 
 pub use cgroup::{CgroupError, PodCgroup};
-pub use clock::{BootTicks, Reactor, hold_up, now, restore_clock, step_clock};
+pub use clock::{BootTicks, Reactor, hold_up, now, step_clock};
 pub use command::CommandError;
 pub use container_process::{ProcessError, SeenProcess};
 pub use cpu_time::own_cpu_time;
 pub use daemon::{Daemon, daemons};
-pub use disturbance::Disturbance;
+pub use disturbance::{Disturbance, undo_disturbances};
 pub use file_tree::FileTree;
 pub use filled_disk::FillError;
 pub use interrupts::{InterruptSignals, on_interrupt};
 pub use kubelet::{KubeletProcess, KubeletSettings, kubelets};
 pub use leftovers::{Leftover, unexplained_shims, unrecorded_monitors};
 pub use logs::{LogDirectory, LogDirectoryError};
-pub use monitor::{Monitored, thaw_monitors};
+pub use monitor::Monitored;
 pub use owner::{OwnId, OwnIds, Owner, is_uuid};
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
@@ -105,6 +105,14 @@ pub trait Simulation: fmt::Debug + Send + Sync {
 }
 
 impl Kernel {
+    /// Acts on the host; a simulated kernel has this result instead.
+    fn on_host<T>(&self, simulated: T, act: impl FnOnce() -> T) -> T {
+        match self {
+            Self::Host => act(),
+            Self::Simulated(_) => simulated,
+        }
+    }
+
     /// The number of OOM kills in all cgroups.
     pub fn oom_kills(&self) -> io::Result<u64> {
         match self {
@@ -151,19 +159,13 @@ impl Kernel {
 
     /// The remaining processes of containers and sandboxes with these ids.
     pub fn leftovers(&self, ids: &OwnIds) -> Vec<Leftover> {
-        match self {
-            Self::Host => leftovers::find(ids),
-            Self::Simulated(_) => Vec::new(),
-        }
+        self.on_host(Vec::new(), || leftovers::find(ids))
     }
 
     /// The ids of containers and sandboxes with a shim or monitor whose log path belongs to one of
     /// these runs, and that began after the run did.
     pub fn monitored(&self, runs: &[Owner]) -> OwnIds {
-        match self {
-            Self::Host => leftovers::monitored(runs),
-            Self::Simulated(_) => OwnIds::default(),
-        }
+        self.on_host(OwnIds::default(), || leftovers::monitored(runs))
     }
 
     /// The ids in the names of all cgroups.
@@ -177,18 +179,14 @@ impl Kernel {
     /// Removes the empty cgroups of containers and sandboxes with these ids; returns whether none
     /// is left.
     pub fn remove_empty_cgroups(&self, ids: &OwnIds) -> bool {
-        match self {
-            Self::Host => leftovers::remove_cgroups(ids),
-            Self::Simulated(_) => true,
-        }
+        self.on_host(true, || leftovers::remove_cgroups(ids))
     }
 
     /// The pattern for core dumps, see `core(5)`.
     pub fn core_pattern(&self) -> io::Result<String> {
-        match self {
-            Self::Host => std::fs::read_to_string("/proc/sys/kernel/core_pattern"),
-            Self::Simulated(_) => Ok("|simulated".to_owned()),
-        }
+        self.on_host(Ok("|simulated".to_owned()), || {
+            std::fs::read_to_string("/proc/sys/kernel/core_pattern")
+        })
     }
 
     /// Runs the user's shell command, which runs and removes a container outside the CRI. A
@@ -284,60 +282,44 @@ impl Kernel {
     /// Checks whether the runtime can use a cgroup of ours for a pod, by the cgroup of this
     /// sandbox's process.
     pub fn check_pod_cgroups(&self, sandbox: &OwnId) -> Result<(), CgroupError> {
-        match self {
-            Self::Host => {
-                let held = container_process::find(sandbox)?;
-                Hierarchies::mounted()?.check_visible(held.number(), &held.cgroups())
-            }
-            Self::Simulated(_) => Ok(()),
-        }
+        self.on_host(Ok(()), || {
+            let held = container_process::find(sandbox)?;
+            Hierarchies::mounted()?.check_visible(held.number(), &held.cgroups())
+        })
     }
 
     /// Creates a cgroup with a memory limit and without swap.
     pub fn make_cgroup(&self, cgroup: &PodCgroup, memory_bytes: u64) -> Result<(), CgroupError> {
-        match self {
-            Self::Host => Hierarchies::mounted()?.make(cgroup, memory_bytes),
-            Self::Simulated(_) => Ok(()),
-        }
+        self.on_host(Ok(()), || {
+            Hierarchies::mounted()?.make(cgroup, memory_bytes)
+        })
     }
 
     /// Checks that a sandbox's own process is in this cgroup.
     pub fn is_in_cgroup(&self, cgroup: &PodCgroup, sandbox: &OwnId) -> Result<(), CgroupError> {
-        match self {
-            Self::Host => {
-                let cgroups = container_process::find(sandbox)?.cgroups();
-                let is_in = Hierarchies::mounted()?.contains(cgroup, &cgroups);
-                let elsewhere = || CgroupError::Elsewhere(cgroups);
-                is_in.then_some(()).ok_or_else(elsewhere)
-            }
-            Self::Simulated(_) => Ok(()),
-        }
+        self.on_host(Ok(()), || {
+            let cgroups = container_process::find(sandbox)?.cgroups();
+            let is_in = Hierarchies::mounted()?.contains(cgroup, &cgroups);
+            let elsewhere = || CgroupError::Elsewhere(cgroups);
+            is_in.then_some(()).ok_or_else(elsewhere)
+        })
     }
 
     /// Removes a cgroup that a run of this suite has created, if it is empty.
     pub fn remove_cgroup(&self, cgroup: &PodCgroup) -> Result<(), CgroupError> {
-        match self {
-            Self::Host => Hierarchies::mounted()?.remove(cgroup),
-            Self::Simulated(_) => Ok(()),
-        }
+        self.on_host(Ok(()), || Hierarchies::mounted()?.remove(cgroup))
     }
 
     /// The cgroups that runs of this suite have left on this host.
     pub fn cgroups(&self) -> BTreeSet<PodCgroup> {
-        match self {
-            Self::Host => {
-                Hierarchies::mounted().map_or_else(|_| BTreeSet::new(), |it| it.list_own())
-            }
-            Self::Simulated(_) => BTreeSet::new(),
-        }
+        self.on_host(BTreeSet::new(), || {
+            Hierarchies::mounted().map_or_else(|_| BTreeSet::new(), |it| it.list_own())
+        })
     }
 
     /// Facts about the host; none for a simulated kernel.
     pub fn host(&self) -> Option<Host> {
-        match self {
-            Self::Host => Some(facts::host()),
-            Self::Simulated(_) => None,
-        }
+        self.on_host(None, || Some(facts::host()))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use tokio::runtime::{Builder, Handle, Id, Runtime};
@@ -135,53 +135,47 @@ pub async fn hold_up(by: std::time::Duration) {
     }
 }
 
-/// The current step of the host's wall clock by this process, in nanoseconds.
-static STEPPED_BY: Mutex<i64> = Mutex::new(0);
-
 /// Steps the wall clock: the simulated one on a simulated reactor, otherwise the host's.
 pub fn step_clock(by_ns: i64) -> io::Result<Disturbance> {
-    step(by_ns)?;
-    Ok(Disturbance::new("the wall clock", move || step(-by_ns)))
+    let name = "the wall clock";
+    let reactor = Handle::try_current().ok().map(|reactor| reactor.id());
+    if let Some(reactor) = reactor
+        && step_simulated(reactor, by_ns).is_some()
+    {
+        return Ok(Disturbance::simulated(name, move || {
+            step_simulated(reactor, -by_ns);
+            Ok(())
+        }));
+    }
+    let stepped = Arc::new(Mutex::new(0));
+    let restored = stepped.clone();
+    let disturbance = Disturbance::new(name, move || step_host_to(0, &restored));
+    step_host_to(by_ns, &stepped)?;
+    Ok(disturbance)
 }
 
-/// Restores the host's wall clock if this process has stepped it, before the process ends.
-pub fn restore_clock() {
-    let stepped_by = STEPPED_BY.lock().unwrap_or_else(PoisonError::into_inner);
-    let by_ns = *stepped_by;
-    drop(stepped_by);
-    if by_ns != 0 {
-        // The process is ending, so the error cannot be handled.
-        let _ = set_host_clock(-by_ns);
-    }
-}
-
-fn step(by_ns: i64) -> io::Result<()> {
-    if by_ns == 0 {
-        return Ok(());
-    }
-    if step_simulated(by_ns).is_some() {
-        return Ok(());
-    }
-    set_host_clock(by_ns)
-}
-
-fn step_simulated(by_ns: i64) -> Option<()> {
-    let id = Handle::try_current().ok()?.id();
+fn step_simulated(reactor: Id, by_ns: i64) -> Option<()> {
     let mut all = SIMULATED.write().unwrap_or_else(PoisonError::into_inner);
-    let (_, at) = all.as_mut()?.get_mut(&id)?;
+    let (_, at) = all.as_mut()?.get_mut(&reactor)?;
     at.realtime_ns = at.realtime_ns.saturating_add(by_ns);
     Some(())
 }
 
-fn set_host_clock(by_ns: i64) -> io::Result<()> {
-    let mut stepped_by = STEPPED_BY.lock().unwrap_or_else(PoisonError::into_inner);
+/// Sets the host's wall clock `to_ns` before or after the right time; `stepped_ns` is its current
+/// step.
+fn step_host_to(to_ns: i64, stepped_ns: &Mutex<i64>) -> io::Result<()> {
+    let mut stepped_ns = stepped_ns.lock().unwrap_or_else(PoisonError::into_inner);
+    let by_ns = to_ns - *stepped_ns;
+    if by_ns == 0 {
+        return Ok(());
+    }
     let wanted = real_now().realtime_ns.saturating_add(by_ns);
     let wanted = Timespec {
         tv_sec: wanted.div_euclid(1_000_000_000),
         tv_nsec: wanted.rem_euclid(1_000_000_000),
     };
     clock_settime(ClockId::Realtime, wanted)?;
-    *stepped_by += by_ns;
+    *stepped_ns = to_ns;
     Ok(())
 }
 

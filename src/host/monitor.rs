@@ -6,7 +6,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::command_line::CommandLine;
@@ -96,7 +96,6 @@ impl Monitor {
 
     pub(super) fn freeze(self) -> io::Result<Disturbance> {
         let handle = Arc::new(self.handle);
-        all_frozen().push(handle.clone());
         let thawed = handle.clone();
         let frozen = Disturbance::new(&self.name, move || thaw(&thawed));
         handle.signal(Signal::STOP)?;
@@ -104,23 +103,8 @@ impl Monitor {
     }
 }
 
-static FROZEN: Mutex<Vec<Arc<ProcessHandle>>> = Mutex::new(Vec::new());
-
-fn all_frozen() -> std::sync::MutexGuard<'static, Vec<Arc<ProcessHandle>>> {
-    FROZEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Lets all monitors run on that this process has frozen, before the process ends.
-pub fn thaw_monitors() {
-    for monitor in all_frozen().drain(..) {
-        // The process is ending, so the error cannot be handled.
-        let _ = monitor.signal(Signal::CONTINUE);
-    }
-}
-
 /// Lets a monitor run on. It is no error if it has ended.
-fn thaw(monitor: &Arc<ProcessHandle>) -> io::Result<()> {
-    all_frozen().retain(|other| !Arc::ptr_eq(other, monitor));
+fn thaw(monitor: &ProcessHandle) -> io::Result<()> {
     match monitor.signal(Signal::CONTINUE) {
         Err(fault) if is_gone(&fault) => Ok(()),
         thawed => thawed,
@@ -185,9 +169,12 @@ mod tests {
         let (mut third, monitor) = sleeper();
         let frozen = monitor.freeze().unwrap();
         is_stopped(&third, true);
-        thaw_monitors();
+        crate::host::undo_disturbances();
         is_stopped(&third, false);
-        for process in [&mut process, &mut second, &mut third] {
+        drop(frozen);
+        let (mut fourth, monitor) = sleeper();
+        let frozen = monitor.freeze().unwrap();
+        for process in [&mut process, &mut second, &mut third, &mut fourth] {
             process.kill().unwrap();
             process.wait().unwrap();
         }

@@ -18,10 +18,7 @@ use crate::limits;
 impl Kernel {
     /// Checks that a sandbox's own process can be found and signalled.
     pub fn check_process(&self, sandbox: &OwnId) -> Result<(), ProcessError> {
-        match self {
-            Self::Host => container_process::find(sandbox).map(drop),
-            Self::Simulated(_) => Ok(()),
-        }
+        self.on_host(Ok(()), || container_process::find(sandbox).map(drop))
     }
 
     /// Whether a container has a process.
@@ -76,10 +73,7 @@ impl Kernel {
 
     /// Checks that the runtime's monitor of a container can be found.
     pub fn check_monitor(&self, of: &Monitored) -> Result<(), ProcessError> {
-        match self {
-            Self::Host => Monitor::find(of).map(drop),
-            Self::Simulated(_) => Ok(()),
-        }
+        self.on_host(Ok(()), || Monitor::find(of).map(drop))
     }
 
     /// Kills the runtime's monitor of a container and waits for its end; before it the container's
@@ -102,10 +96,7 @@ impl Kernel {
     /// Checks that the file system on which the runtime's monitor of a container writes can be
     /// filled.
     pub fn check_disk(&self, of: &Monitored) -> Result<(), FillError> {
-        match self {
-            Self::Host => filled_disk::find(of).map(drop),
-            Self::Simulated(_) => Ok(()),
-        }
+        self.on_host(Ok(()), || filled_disk::find(of).map(drop))
     }
 
     /// Fills the file system on which the runtime's monitor of a container writes.
@@ -114,7 +105,8 @@ impl Kernel {
             Self::Host => filled_disk::fill(of),
             Self::Simulated(kernel) => {
                 let (fill, free) = (<dyn Simulation>::fill_disk, <dyn Simulation>::free_disk);
-                Ok(Disturbance::simulated(kernel, &of.container, fill, free)?)
+                let container = &of.container;
+                Ok(Disturbance::of_simulated(kernel, container, fill, free)?)
             }
         }
     }
@@ -126,7 +118,7 @@ impl Kernel {
             Self::Simulated(kernel) => {
                 let freeze = <dyn Simulation>::freeze_monitor;
                 let thaw = <dyn Simulation>::thaw_monitor;
-                Disturbance::simulated(kernel, &of.container, freeze, thaw)
+                Disturbance::of_simulated(kernel, &of.container, freeze, thaw)
             }
         }
     }
@@ -143,7 +135,7 @@ impl Kernel {
             Self::Simulated(kernel) => kernel,
         };
         let (pause, resume) = (<dyn Simulation>::pause, <dyn Simulation>::resume);
-        let paused = Disturbance::simulated(kernel, container, pause, resume)?;
+        let paused = Disturbance::of_simulated(kernel, container, pause, resume)?;
         Ok((paused, true))
     }
 

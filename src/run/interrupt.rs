@@ -45,8 +45,7 @@ pub(super) fn watch(stop: &CancellationToken, again: String) -> io::Result<Inter
 fn end_at_once(again: &str) {
     terminal::say(&format!("exiting at once; clean up with: {again}"));
     files::remove_drafts();
-    host::restore_clock();
-    host::thaw_monitors();
+    host::undo_disturbances();
     if let Some(command) = host::start_stopped_runtime() {
         terminal::say(&format!(
             "the runtime was stopped; starting it with: {command}"
