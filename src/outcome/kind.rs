@@ -408,15 +408,15 @@ kinds! {
         "a message of {event} with at most {count} bytes"
         "{count} bytes";
     "unwanted-announcement" UnwantedAnnouncement
-        "Events report the object of a failed creation, although they must not."
+        "Events report the object of a creation, although they must not."
         "no event"
         "{events} of {id}";
     "unwanted-start" UnwantedStart
-        "The object of a failed creation was started, although it must not be."
+        "The object of a creation was started, although it must not be."
         "no STARTED"
         "STARTED of {id}";
     "unwanted-listing" UnwantedListing
-        "A list shows the object of a failed creation, although it must not."
+        "A list shows the object of a creation, although it must not."
         "nothing of it in any list"
         "{method} shows {id}";
     "missing-own-status" MissingOwnStatus
