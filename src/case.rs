@@ -39,6 +39,7 @@ pub use requirement::Requirement;
 pub use schema::schema;
 pub(crate) use steps::for_each_step;
 pub use steps::*;
+pub(crate) use validate::needs;
 pub use workload::{
     AllocateInChildSpec, AllocateOnTermSpec, AllocateSpec, Delay, DieSpec, ExitAtSpec, ExitSpec,
     Number, StopSignal, UntilSignalSpec, WorkloadSpec,

@@ -4,11 +4,12 @@
 //! and put into the words of cases, executed by `run` and judged by all invariants and by checks
 //! that follow from what is certain after the plan. What fails is shrunk to a case that shows it.
 //!
-//! `plan` is what is done as data, `world` knows what is legal at its place and what must come of
-//! it, `text` makes a case of both; `generate` makes plans and `shrink` smaller ones. All of these
-//! are pure. Only [`explore`] runs them.
+//! A plan is a list of a case's own steps. `world` knows which are legal at their places and what
+//! must come of them, `checks` what a case can expect of that, `text` makes the case; `generate`
+//! makes plans and `shrink` smaller ones. All of these are pure. Only [`explore`] runs them.
 
 mod capabilities;
+mod checks;
 mod coverage;
 mod explorer;
 mod finding;

@@ -13,7 +13,7 @@ use crate::checks::{Check, Expectation, Situation};
 use crate::outcome::{Level, Levels};
 
 /// A case of cri-event-conformance: what to do with a container runtime, and what must be seen.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",

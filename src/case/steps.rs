@@ -140,6 +140,13 @@ macro_rules! define_step {
 }
 for_each_step!(define_step);
 
+impl Step {
+    /// Whether it only says how the steps inside it are taken, and does nothing by itself.
+    pub fn is_block(&self) -> bool {
+        self.rules().is_block()
+    }
+}
+
 /// The rule of a step word.
 pub(super) trait StepRules {
     /// Reports what makes no sense, and declares what the step needs, binds and calls.

@@ -10,6 +10,7 @@ mod workload;
 
 use super::diagnose::Problem;
 use super::file::{CaseFile, Place};
+use super::{Need, Step};
 use findings::Findings;
 
 pub(super) use steps::{Implied, Surroundings, Walk};
@@ -26,4 +27,14 @@ pub(super) fn validate(file: &CaseFile, place: Place<'_>) -> Result<Implied, Vec
     } else {
         Err(problems)
     }
+}
+
+/// The needs of a step beyond the socket, with those of the steps inside it.
+pub(crate) fn needs(step: Step) -> Vec<Need> {
+    let file = CaseFile {
+        steps: vec![step],
+        ..CaseFile::default()
+    };
+    let (_, implied) = steps::check(&file, &mut Findings::default());
+    implied.needs
 }

@@ -71,8 +71,8 @@ impl Capabilities {
         self.behaviours.contains(&behaviour)
     }
 
-    /// Whether a need is met.
-    pub fn meets(&self, need: Need) -> bool {
-        self.met.contains(&need)
+    /// Whether these needs are met.
+    pub fn meet(&self, needs: &[Need]) -> bool {
+        needs.iter().all(|need| self.met.contains(need))
     }
 }

@@ -1,25 +1,27 @@
-//! What walks have covered: operations, pairs of concurrent ones, requirements.
+//! What walks have covered: kinds of steps, pairs of concurrent ones, requirements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::plan::{Op, Plan};
+use super::plan::{Plan, flat, inner, subject};
+use super::text::one_line;
+use crate::case::Step;
 
-/// What is counted of a pair of operations that two clients do at once.
+/// What is counted of a pair of steps that two clients take at once.
 type Pair = (&'static str, &'static str, &'static str);
 
-/// How often each operation, and each pair of concurrent ones, was part of a plan.
+/// How often each kind of step, and each pair of concurrent ones, was part of a plan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Coverage {
-    operations: BTreeMap<&'static str, u64>,
+    kinds: BTreeMap<String, u64>,
     pairs: BTreeMap<Pair, u64>,
     /// The requirements of what was judged.
     requirements: BTreeSet<String>,
 }
 
 impl Coverage {
-    /// Counts the operations of a plan.
-    pub(super) fn count(&mut self, plan: &Plan) {
+    /// Counts the steps of a plan.
+    pub(super) fn count(&mut self, plan: &[Step]) {
         let mut places = BTreeMap::new();
         find_pods(plan, &mut places);
         self.count_in(plan, &places);
@@ -32,38 +34,34 @@ impl Coverage {
 
     /// How much is new in a plan that stands beside others: more, the less often it was part of
     /// one.
-    pub(super) fn novelty(&self, plan: &Plan) -> f64 {
-        let counts = plan.iter().map(|op| {
-            let seen = self.operations.get(op.label()).copied().unwrap_or(0);
-            let inner: f64 = op.inner().into_iter().map(|ops| self.novelty(ops)).sum();
-            inner + 1.0 / (1.0 + f64::from(u32::try_from(seen).unwrap_or(u32::MAX)))
+    pub(super) fn novelty(&self, plan: &[Step]) -> f64 {
+        let counts = plan.iter().map(|step| {
+            let inside = inner(step).into_iter().map(|steps| self.novelty(steps));
+            inside.sum::<f64>() + novelty(self.kinds.get(&kind(step)))
         });
         counts.sum()
     }
 
     /// How much is new in the pairs of two plans that two clients follow at once.
-    pub(super) fn novelty_of_pairs(&self, one: &Plan, other: &Plan, around: &Plan) -> f64 {
+    pub(super) fn novelty_of_pairs(&self, one: &Plan, other: &Plan) -> f64 {
         let mut places = BTreeMap::new();
-        for plan in [around, one, other] {
+        for plan in [one, other] {
             find_pods(plan, &mut places);
         }
-        let pairs = pairs(one, other, &places).into_iter().map(|pair| {
-            let seen = self.pairs.get(&pair).copied().unwrap_or(0);
-            1.0 / (1.0 + f64::from(u32::try_from(seen).unwrap_or(u32::MAX)))
-        });
-        pairs.sum()
+        let pairs = pairs(one, other, &places).into_iter();
+        pairs.map(|pair| novelty(self.pairs.get(&pair))).sum()
     }
 
-    fn count_in(&mut self, plan: &Plan, places: &BTreeMap<String, String>) {
-        for op in plan {
-            *self.operations.entry(op.label()).or_default() += 1;
-            for inner in op.inner() {
+    fn count_in(&mut self, plan: &[Step], places: &BTreeMap<&str, &str>) {
+        for step in plan {
+            *self.kinds.entry(kind(step)).or_default() += 1;
+            for inner in inner(step) {
                 self.count_in(inner, places);
             }
-            if let Op::Parallel(branches) = op {
-                for (index, one) in branches.iter().enumerate() {
-                    for other in branches.iter().skip(index + 1) {
-                        for pair in pairs(&one.ops, &other.ops, places) {
+            if let Step::Parallel(block) = step {
+                for (index, one) in block.branches.iter().enumerate() {
+                    for other in block.branches.iter().skip(index + 1) {
+                        for pair in pairs(&one.steps, &other.steps, places) {
                             *self.pairs.entry(pair).or_default() += 1;
                         }
                     }
@@ -72,25 +70,25 @@ impl Coverage {
         }
     }
 
-    /// The coverage in words; `labels` are those that this runtime could be seen to do.
+    /// The coverage in words.
     pub(super) fn text(&self, requirements: &[String]) -> String {
         let mut text = String::from("covered:\n");
-        let all: u64 = self.operations.values().sum();
+        let all: u64 = self.kinds.values().sum();
         let _ = writeln!(
             text,
-            "  operations    {} kinds, {all} in all; the rarest: {}",
-            self.operations.len(),
+            "  steps         {} kinds, {all} in all; the rarest: {}",
+            self.kinds.len(),
             rarest(
-                self.operations
+                self.kinds
                     .iter()
-                    .map(|(name, count)| ((*name).to_owned(), *count))
+                    .map(|(kind, count)| (kind.clone(), *count))
             )
         );
         let verbs = VERBS.len() as u64;
         let possible = verbs * (verbs + 1) / 2 * RELATIONS;
         let _ = writeln!(
             text,
-            "  at once       {} of {possible} pairs of operations on the same container, in the same \
+            "  at once       {} of {possible} pairs of steps on the same container, in the same \
              pod or in different pods; the rarest: {}",
             self.pairs.len(),
             rarest(
@@ -136,63 +134,67 @@ fn rarest(counts: impl Iterator<Item = (String, u64)>) -> String {
 
 const RELATIONS: u64 = 3;
 
-/// The operations of which pairs are counted.
-const VERBS: [&str; 11] = [
+/// The steps of which pairs are counted.
+const VERBS: [&str; 12] = [
+    "await",
     "create",
     "exec",
     "kill",
-    "list",
+    "list-with-filters",
+    "relist",
     "remove",
     "remove-sandbox",
-    "run-sandbox",
+    "sandbox",
     "start",
     "stop",
     "stop-sandbox",
-    "await",
 ];
 
-fn verb(op: &Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Sandbox { .. } => "run-sandbox",
-        Op::Create { .. } => "create",
-        Op::Start(..) => "start",
-        Op::Stop(..) => "stop",
-        Op::Remove(_) | Op::RemoveByPrefix(_) => "remove",
-        Op::Kill(_) => "kill",
-        Op::Exec(..) => "exec",
-        Op::Relist(_) | Op::ListWithFilters(..) => "list",
-        Op::StopSandbox(_) => "stop-sandbox",
-        Op::RemoveSandbox(_) => "remove-sandbox",
-        Op::Await(..) => "await",
-        _ => return None,
-    })
+/// How much is new in what was part of plans so often.
+fn novelty(count: Option<&u64>) -> f64 {
+    let count = count.copied().unwrap_or(0);
+    1.0 / (1.0 + f64::from(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
-/// What an operation acts on: a sandbox, or a container in one.
-fn target<'a>(op: &'a Op, places: &'a BTreeMap<String, String>) -> Option<(&'a str, &'a str)> {
-    if let Op::Create { pod, name, .. } = op {
-        return Some((pod, name));
+/// What makes steps the same kind: the word of a step around others; of any other step its text
+/// without numbers other than 0, and so without the numbers of names.
+fn kind(step: &Step) -> String {
+    if !inner(step).is_empty() {
+        return step.word().to_owned();
     }
-    let name = op.subject()?;
-    Some((places.get(name).map_or(name, String::as_str), name))
+    let mut kind = String::new();
+    for part in one_line(step).split_inclusive(|char: char| !char.is_ascii_digit()) {
+        let number = part.trim_end_matches(|char: char| !char.is_ascii_digit());
+        kind += if number == "0" {
+            part
+        } else {
+            &part[number.len()..]
+        };
+    }
+    kind
 }
 
-/// The pairs of operations of two plans.
-fn pairs(one: &Plan, other: &Plan, places: &BTreeMap<String, String>) -> BTreeSet<Pair> {
+/// The pairs of steps of two plans.
+fn pairs(one: &[Step], other: &[Step], places: &BTreeMap<&str, &str>) -> BTreeSet<Pair> {
+    let verbs = |plan: &'_ [Step]| {
+        let steps = plan.iter().filter_map(|step| {
+            let verb = VERBS.into_iter().find(|verb| *verb == step.word())?;
+            let name = subject(step)?;
+            Some((
+                verb,
+                places.get(name).copied().unwrap_or(name).to_owned(),
+                name.to_owned(),
+            ))
+        });
+        steps.collect::<Vec<_>>()
+    };
     let mut found = BTreeSet::new();
-    for a in one {
-        for b in other {
-            let (Some(first), Some(second)) = (verb(a), verb(b)) else {
-                continue;
-            };
-            let (Some((pod, name)), Some((other_pod, other_name))) =
-                (target(a, places), target(b, places))
-            else {
-                continue;
-            };
-            let relation = if name == other_name {
+    let others = verbs(other);
+    for (first, pod, name) in verbs(one) {
+        for (second, other_pod, other_name) in &others {
+            let relation = if name == *other_name {
                 "on the same"
-            } else if pod == other_pod {
+            } else if pod == *other_pod {
                 "in a pod"
             } else {
                 "in two pods"
@@ -204,13 +206,10 @@ fn pairs(one: &Plan, other: &Plan, places: &BTreeMap<String, String>) -> BTreeSe
 }
 
 /// The sandbox of each container of a plan.
-fn find_pods(plan: &Plan, places: &mut BTreeMap<String, String>) {
-    for op in plan {
-        if let Op::Create { name, pod, .. } = op {
-            places.insert(name.clone(), pod.clone());
-        }
-        for inner in op.inner() {
-            find_pods(inner, places);
+fn find_pods<'a>(plan: &'a [Step], places: &mut BTreeMap<&'a str, &'a str>) {
+    for step in flat(plan) {
+        if let Step::Create(it) = step {
+            places.insert(&it.binding, &it.sandbox);
         }
     }
 }

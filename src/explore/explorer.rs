@@ -94,7 +94,7 @@ impl Explorer<'_> {
         let can = &self.testbed.can;
         let missing = Capabilities::USED
             .into_iter()
-            .filter(|need| !can.meets(*need));
+            .filter(|need| !can.met.contains(need));
         let unasked = |need: &Need| disrupts(*need) && !can.disruption;
         let (unasked, lacks): (Vec<Need>, Vec<Need>) = missing.partition(unasked);
         let behaviours = Behaviour::ALL.into_iter();

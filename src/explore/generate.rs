@@ -1,19 +1,20 @@
 //! Makes plans from a seed: what a kubelet does with pods, and what several clients do at once.
 //!
 //! A plan is a pure function of the seed, the number of the walk, what the runtime can do and what
-//! earlier walks have covered. Groups of operations are proposed as real nodes have them; of
-//! several proposals that is taken which covers most that is new.
+//! earlier walks have covered. Groups of steps are proposed as real nodes have them; of several
+//! proposals that is taken which covers most that is new.
 
-mod failures;
 mod groups;
 mod lives;
 mod questions;
 mod specials;
+mod works;
 
 use super::capabilities::Capabilities;
 use super::coverage::Coverage;
-use super::plan::{Branch, ContainerKind, Op, Plan, Work, size};
-use super::world::{Life, PodState, World, plan_of};
+use super::plan::{Plan, needs, parallel, size};
+use super::world::{Life, PodState, World};
+use crate::case::Step;
 use crate::model::Random;
 
 /// How large walks are.
@@ -57,16 +58,16 @@ impl Generator<'_> {
         const FRUITLESS: usize = 50;
         let mut plan = Vec::new();
         let first = self.pod();
-        self.take(&mut plan, first);
+        plan.extend(self.world.take_all(first));
         if self.chance(15) {
             let silence = self.silence();
-            self.take(&mut plan, silence);
+            plan.extend(self.world.take_all(silence));
         }
         let mut fruitless = 0;
         while size(&plan) < steps && fruitless < FRUITLESS {
             let before = plan.len();
             let proposal = self.proposal();
-            self.take(&mut plan, proposal);
+            plan.extend(self.world.take_all(proposal));
             fruitless = if plan.len() == before {
                 fruitless + 1
             } else {
@@ -74,11 +75,6 @@ impl Generator<'_> {
             };
         }
         plan
-    }
-
-    fn take(&mut self, plan: &mut Plan, proposal: Plan) {
-        let taken = self.world.take_all(proposal);
-        plan.extend(plan_of(&taken));
     }
 
     fn proposal(&mut self) -> Plan {
@@ -92,15 +88,7 @@ impl Generator<'_> {
 
     /// Of so many groups the one that covers most that is new.
     fn newest(&mut self, proposals: usize) -> Plan {
-        let mut best = (f64::MIN, Vec::new());
-        for _ in 0..proposals {
-            let group = self.group();
-            let novelty = self.coverage.novelty(&group);
-            if novelty > best.0 {
-                best = (novelty, group);
-            }
-        }
-        best.1
+        self.newest_beside(&[], proposals)
     }
 
     /// What several clients do at once.
@@ -108,25 +96,26 @@ impl Generator<'_> {
         let count = 2 + self.below(3);
         let mut branches: Vec<Plan> = Vec::new();
         for _ in 0..count {
-            let mut best = (f64::MIN, Vec::new());
-            for _ in 0..3 {
-                let group = self.group();
-                let pairs = branches.iter();
-                let pairs =
-                    pairs.map(|other| self.coverage.novelty_of_pairs(&group, other, &Vec::new()));
-                let novelty = self.coverage.novelty(&group) + pairs.sum::<f64>();
-                if novelty > best.0 {
-                    best = (novelty, group);
-                }
-            }
-            branches.push(best.1);
+            branches.push(self.newest_beside(&branches, 3));
         }
-        let branches = branches.into_iter().map(|ops| Branch {
-            other_client: self.random.next() & 1 == 0,
-            ops,
-        });
-        let branches = branches.collect::<Vec<_>>();
-        vec![Op::Parallel(branches)]
+        let branches = branches.into_iter();
+        let branches = branches.map(|steps| (self.random.next() & 1 == 0, steps));
+        vec![parallel(branches.collect::<Vec<_>>())]
+    }
+
+    /// Of so many groups the one that covers most that is new beside what other clients do.
+    fn newest_beside(&mut self, others: &[Plan], proposals: usize) -> Plan {
+        let mut best = (f64::MIN, Vec::new());
+        for _ in 0..proposals {
+            let group = self.group();
+            let pairs = others.iter();
+            let pairs = pairs.map(|other| self.coverage.novelty_of_pairs(&group, other));
+            let novelty = self.coverage.novelty(&group) + pairs.sum::<f64>();
+            if novelty > best.0 {
+                best = (novelty, group);
+            }
+        }
+        best.1
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -161,17 +150,13 @@ impl Generator<'_> {
 
     fn pod_of(&self, container: &str) -> String {
         let container = self.world.containers.get(container);
-        container.map(|it| it.pod.clone()).unwrap_or_default()
+        container
+            .map(|it| it.spec.sandbox.clone())
+            .unwrap_or_default()
     }
-}
 
-/// The creation of a container.
-fn create(name: &str, pod: &str, work: Work, kind: ContainerKind, other: Option<&str>) -> Op {
-    Op::Create {
-        name: name.to_owned(),
-        pod: pod.to_owned(),
-        work,
-        kind,
-        other: other.map(str::to_owned),
+    /// Whether the runtime and its node can take a step.
+    fn can_take(&self, step: &Step) -> bool {
+        self.can.meet(&needs(step))
     }
 }

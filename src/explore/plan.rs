@@ -1,373 +1,229 @@
-//! A plan: what a walk does, as data. Names stand for pods, containers and subscriptions.
+//! A plan: the steps of a walk, as cases have them. Names stand for pods, containers and
+//! subscriptions.
 //!
-//! A plan says what is called and not how a call must end: that follows from what came before it,
-//! which [`World`](super::world::World) knows.
+//! A plan says what is called. How a call must end follows from the steps before it:
+//! [`World`](super::world::World) sets it.
 
-mod label;
+use std::time::Duration;
 
-/// What a walk does, in order.
-pub(super) type Plan = Vec<Op>;
+use serde_json::{Map, Value, json};
 
-/// One operation.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Op {
-    Sandbox {
-        name: String,
-        /// The sandbox that it is the next attempt of.
-        attempt_of: Option<String>,
-        kind: PodKind,
-    },
-    Create {
-        name: String,
-        pod: String,
-        work: Work,
-        kind: ContainerKind,
-        /// The container that it refers to: the earlier attempt, the target or the twin.
-        other: Option<String>,
-    },
-    /// Start a container; the client may give up on the call after so many milliseconds.
-    Start(String, Option<u16>),
-    /// Stop a container with a grace period in seconds; the client may give up on the call.
-    Stop(String, u8, Option<u16>),
-    Remove(String),
-    /// Remove a container by a prefix of its id.
-    RemoveByPrefix(String),
-    /// Kill a container's process from the host.
-    Kill(String),
-    /// Freeze a container's process, and let it run on.
-    Freeze(String),
-    /// Wait for an event of a sandbox or container.
-    Await(String, Moment),
-    Exec(String, Command),
-    /// List a sandbox's containers and read their statuses.
-    Relist(String),
-    /// List by all filters, perhaps with the calls that stream lists.
-    ListWithFilters(String, bool),
-    /// Make a call about a container, a sandbox or neither that causes no event.
-    Call(&'static str, Option<String>),
-    /// Make a call on an id that does not exist.
-    CallUnknown(&'static str),
-    StopSandbox(String),
-    RemoveSandbox(String),
-    /// Take the event stream down and up again, with operations between the two.
-    Resubscribe(Plan),
-    /// Open a second subscription.
-    Subscribe(String, Reader),
-    /// Open one that ends at its deadline, and wait for that.
-    Deadline(String),
-    /// Close a subscription, or hang up.
-    Unsubscribe(String, bool),
-    /// Let a stalled subscriber read on.
-    Resume(String),
-    /// Ask the runtime the moment an event of a container arrives.
-    OnEvent(String, Moment, Plan),
-    /// Ask the runtime repeatedly about a container or sandbox.
-    Poll(String, Plan),
-    /// Require that calls return within so many seconds.
-    Prompt(u8, Plan),
-    /// Require that for so many seconds no event comes, whatever these calls do.
-    Silence(u8, Plan),
-    /// Wait until a removed container has no process any more.
-    ProcessExited(String),
-    /// Run a container outside the CRI.
-    OutsideCri,
-    /// Take operations while the host's wall clock is wrong: behind, or else ahead.
-    StepClock(bool, Plan),
-    /// Kill a sandbox's own process, and stop the sandbox.
-    KillSandbox(String),
-    KillMonitor(String),
-    /// Take steps while the monitor of a container is frozen.
-    FreezeMonitor(String, Plan),
-    /// Take steps while the disk is full on which the monitor of a container writes.
-    FillDisk(String, Plan),
-    /// End the runtime by a stop or a kill, and start it again.
-    Restart {
-        kill: bool,
-        /// Open the event stream again as a kubelet does, after growing pauses.
-        back_off: bool,
-        /// What is under way when it ends.
-        during: Plan,
-        /// What happens while it is down.
-        meanwhile: Plan,
-    },
-    /// Take operations so many times, by so many workers at once.
-    Repeat(u8, u8, Plan),
-    /// Take operations once for each runtime handler.
-    EachHandler(Plan),
-    /// Several clients at once.
-    Parallel(Vec<Branch>),
+use crate::case::{self, CreateStep, Delay, Need, ParallelStep, Step, WorkloadSpec};
+use crate::history::EventKind;
+
+/// The steps of a walk, in order.
+pub(super) type Plan = Vec<Step>;
+
+/// A step by its word and its keys, as a case file has them.
+pub(super) fn step(word: &str, keys: Value) -> Step {
+    serde_json::from_value(json!({ word: keys })).expect("a step has the keys of its word")
 }
 
-/// What one of several clients does.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Branch {
-    /// Whether it has a connection of its own.
-    pub(super) other_client: bool,
-    pub(super) ops: Plan,
+/// The creation of a container with more keys, of which later ones take precedence.
+pub(super) fn create(name: &str, pod: &str, more: &[&Value]) -> CreateStep {
+    let mut keys = Map::new();
+    keys.insert("as".to_owned(), name.into());
+    keys.insert("in".to_owned(), pod.into());
+    let more = more.iter().filter_map(|keys| keys.as_object());
+    keys.extend(
+        more.flatten()
+            .map(|(key, value)| (key.clone(), value.clone())),
+    );
+    serde_json::from_value(keys.into()).expect("a container has the keys of `create`")
 }
 
-/// An event to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Moment {
-    Created,
-    Started,
-    Stopped,
-    Deleted,
+pub(super) fn sandbox(name: &str) -> Step {
+    step("sandbox", json!({"as": name}))
 }
 
-impl Moment {
-    /// The word for it in a case.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Started => "started",
-            Self::Stopped => "stopped",
-            Self::Deleted => "deleted",
+pub(super) fn start(name: &str) -> Step {
+    step("start", json!({"container": name}))
+}
+
+pub(super) fn stop(name: &str, grace_s: u8) -> Step {
+    step(
+        "stop",
+        json!({"container": name, "grace": format!("{grace_s}s")}),
+    )
+}
+
+pub(super) fn remove(name: &str) -> Step {
+    step("remove", json!({"container": name}))
+}
+
+pub(super) fn kill(name: &str) -> Step {
+    step("kill", json!({"container": name}))
+}
+
+pub(super) fn signal(name: &str, signal: &str) -> Step {
+    step("signal", json!({"container": name, "signal": signal}))
+}
+
+pub(super) fn wait(name: &str, event: EventKind) -> Step {
+    step("await", json!({"of": name, "event": event}))
+}
+
+pub(super) fn wait_for_end(stream: &str) -> Step {
+    step("await-end", json!({"of": stream, "within": "10s"}))
+}
+
+pub(super) fn relist(pod: &str) -> Step {
+    step("relist", json!({"sandbox": pod}))
+}
+
+pub(super) fn stop_sandbox(pod: &str) -> Step {
+    step("stop-sandbox", json!({"sandbox": pod}))
+}
+
+pub(super) fn process_exited(name: &str) -> Step {
+    step(
+        "process-exited",
+        json!({"container": name, "within": "10s"}),
+    )
+}
+
+/// Whether a client has a connection of its own, and its steps.
+pub(super) type Branch = (bool, Plan);
+
+/// A block of several clients.
+pub(super) fn parallel(branches: impl IntoIterator<Item = Branch>) -> Step {
+    let branches = branches.into_iter().map(|(other_client, steps)| {
+        let steps = json!({ "steps": steps });
+        if other_client {
+            json!({"steps": [{"another-client": steps}]})
+        } else {
+            steps
         }
-    }
+    });
+    step("parallel", branches.collect())
 }
 
-/// What is special about a sandbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum PodKind {
-    #[default]
-    Plain,
-    /// It has its own network.
-    Network,
-    /// Its containers share a PID namespace.
-    SharedPid,
-    /// It has labels and annotations.
-    Labelled,
-    /// Its memory is limited as a whole.
-    Memory,
-    /// Its low-level runtime crashes on demand.
-    Faulty,
-    /// It cannot be created.
-    Refused,
-}
-
-/// What is special about a container.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ContainerKind {
-    #[default]
-    Plain,
-    /// It is the next attempt of another.
-    NextAttempt,
-    /// It has a terminal.
-    Tty,
-    /// It has a mount, labels and annotations.
-    WithMetadata,
-    /// It has an annotation of 200 KiB.
-    Bulky,
-    /// It has a stop signal of its own.
-    StopSignal,
-    /// It joins the PID namespace of another.
-    PidTarget,
-    /// Its image does not exist: the creation must fail.
-    NoImage,
-    /// Another has its name: the creation must fail.
-    Twin,
-    /// The client gives up on the creation.
-    Abandoned,
-    /// The low-level runtime crashes at this operation.
-    CrashAtCreate,
-    /// The same at the start.
-    CrashAtStart,
-    /// The same at the kill.
-    CrashAtKill,
-    /// The same when what has ended is deleted.
-    CrashAtDelete,
-}
-
-/// How a second subscription reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reader {
-    /// As the first does.
-    Reads,
-    /// It stops reading once it is live.
-    Stalls,
-    /// The same, as a process of its own that is stopped.
-    StoppedProcess,
-    /// It counts as live after a time, whether an event has proven it or not.
-    Early,
-}
-
-/// What a container does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Work {
-    /// Run until SIGTERM.
-    UntilTerm,
-    /// Run until SIGKILL.
-    IgnoreTerm,
-    /// Run until SIGUSR1, which is no SIGTERM.
-    UntilSignal,
-    /// Exit with a code after so many milliseconds.
-    Exit(u8, u16),
-    /// Die of a signal after so many milliseconds.
-    Die(u8, u16),
-    DumpCore,
-    /// Be OOM-killed.
-    Oom,
-    /// Be OOM-killed by the limit of the pod.
-    OomByPod,
-    /// Be OOM-killed when SIGTERM comes.
-    OomOnTerm,
-    /// Outlive the OOM kill of a child.
-    OomOfChild,
-    /// The same, where the kill takes the whole container.
-    OomGroup,
-    /// Exit and leave an orphan behind.
-    OrphanChild,
-    /// Have no program to run: the start must fail.
-    MissingProgram,
-    /// Leave zombies behind.
-    Zombies,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Command {
-    /// It exits at once with this code.
-    Exit(u8),
-    /// It takes so many milliseconds.
-    Slow(u16),
-    /// It dies of SIGKILL.
-    Killed,
-    /// It does not end in time.
-    TimesOut,
-}
-
-impl Op {
-    /// The sandbox, container or subscription that it makes, acts on or asks about, by its name.
-    pub(super) fn subject(&self) -> Option<&str> {
-        match self {
-            Self::Sandbox { name, .. }
-            | Self::Create { name, .. }
-            | Self::Start(name, _)
-            | Self::Stop(name, ..)
-            | Self::Remove(name)
-            | Self::RemoveByPrefix(name)
-            | Self::Kill(name)
-            | Self::Freeze(name)
-            | Self::Await(name, _)
-            | Self::Exec(name, _)
-            | Self::Relist(name)
-            | Self::ListWithFilters(name, _)
-            | Self::Call(_, Some(name))
-            | Self::StopSandbox(name)
-            | Self::RemoveSandbox(name)
-            | Self::Subscribe(name, _)
-            | Self::Deadline(name)
-            | Self::Unsubscribe(name, _)
-            | Self::Resume(name)
-            | Self::OnEvent(name, ..)
-            | Self::Poll(name, _)
-            | Self::ProcessExited(name)
-            | Self::KillSandbox(name)
-            | Self::KillMonitor(name)
-            | Self::FreezeMonitor(name, _)
-            | Self::FillDisk(name, _) => Some(name),
-            _ => None,
+/// The clients of a block, with their steps.
+pub(super) fn branches(block: ParallelStep) -> Vec<Branch> {
+    let branches = block.branches.into_iter().map(|mut branch| {
+        if let [Step::AnotherClient(client)] = &mut branch.steps[..] {
+            return (true, std::mem::take(&mut client.steps));
         }
-    }
+        (false, branch.steps)
+    });
+    branches.collect()
+}
 
-    /// The lists of operations inside it.
-    pub(super) fn inner(&self) -> Vec<&Plan> {
-        match self {
-            Self::Resubscribe(ops)
-            | Self::OnEvent(_, _, ops)
-            | Self::Poll(_, ops)
-            | Self::Prompt(_, ops)
-            | Self::Silence(_, ops)
-            | Self::StepClock(_, ops)
-            | Self::Repeat(_, _, ops)
-            | Self::EachHandler(ops)
-            | Self::FreezeMonitor(_, ops)
-            | Self::FillDisk(_, ops) => vec![ops],
-            Self::Restart {
-                during, meanwhile, ..
-            } => vec![during, meanwhile],
-            Self::Parallel(branches) => branches.iter().map(|branch| &branch.ops).collect(),
+/// The sandbox, container or subscription that a step makes, acts on or asks about.
+pub(super) fn subject(step: &Step) -> Option<&str> {
+    Some(match step {
+        Step::Sandbox(it) => &it.binding,
+        Step::Create(it) => &it.binding,
+        Step::Start(it) => &it.container,
+        Step::Stop(it) => &it.container,
+        Step::Remove(it) => &it.container,
+        Step::Kill(it) => &it.container,
+        Step::Signal(it) => &it.container,
+        Step::Exec(it) => &it.container,
+        Step::ProcessExited(it) => &it.container,
+        Step::KillMonitor(it) => &it.container,
+        Step::FreezeMonitor(it) => &it.container,
+        Step::FillDisk(it) => &it.container,
+        Step::Await(it) => &it.of,
+        Step::OnEvent(it) => &it.of,
+        Step::PollDuring(it) => &it.of,
+        Step::Relist(it) => &it.sandbox,
+        Step::ListWithFilters(it) => &it.sandbox,
+        Step::StopSandbox(it) => &it.sandbox,
+        Step::RemoveSandbox(it) => &it.sandbox,
+        Step::KillSandbox(it) => &it.sandbox,
+        Step::Subscribe(it) => &it.binding,
+        Step::AwaitEnd(it) => &it.of,
+        Step::Unsubscribe(it) => &it.subscription,
+        Step::Resume(it) => &it.subscription,
+        Step::Call(it) => it.of.as_deref()?,
+        _ => return None,
+    })
+}
+
+/// The lists of steps inside a step, by references of one kind.
+macro_rules! lists {
+    ($step:expr, $iter:ident, $($ref:tt)+) => {
+        match $step {
+            Step::Resubscribe(it) => vec![$($ref)+ it.meanwhile],
+            Step::OnEvent(it) => vec![$($ref)+ it.steps],
+            Step::PollDuring(it) => vec![$($ref)+ it.steps],
+            Step::CallsReturnWithin(it) => vec![$($ref)+ it.steps],
+            Step::StaysSilent(it) => vec![$($ref)+ it.steps],
+            Step::StepClock(it) => vec![$($ref)+ it.steps],
+            Step::FreezeMonitor(it) => vec![$($ref)+ it.steps],
+            Step::FillDisk(it) => vec![$($ref)+ it.steps],
+            Step::Repeat(it) => vec![$($ref)+ it.steps],
+            Step::ForEachHandler(it) => vec![$($ref)+ it.steps],
+            Step::AnotherClient(it) => vec![$($ref)+ it.steps],
+            Step::RestartRuntime(it) => vec![$($ref)+ it.during, $($ref)+ it.meanwhile],
+            Step::Parallel(it) => it.branches.$iter().map(|it| $($ref)+ it.steps).collect(),
             _ => Vec::new(),
         }
-    }
+    };
+}
 
-    /// The same to be changed.
-    pub(super) fn inner_mut(&mut self) -> Vec<&mut Plan> {
-        match self {
-            Self::Resubscribe(ops)
-            | Self::OnEvent(_, _, ops)
-            | Self::Poll(_, ops)
-            | Self::Prompt(_, ops)
-            | Self::Silence(_, ops)
-            | Self::StepClock(_, ops)
-            | Self::Repeat(_, _, ops)
-            | Self::EachHandler(ops)
-            | Self::FreezeMonitor(_, ops)
-            | Self::FillDisk(_, ops) => vec![ops],
-            Self::Restart {
-                during, meanwhile, ..
-            } => vec![during, meanwhile],
-            Self::Parallel(branches) => branches.iter_mut().map(|branch| &mut branch.ops).collect(),
-            _ => Vec::new(),
+/// The lists of steps inside a step.
+pub(super) fn inner(step: &Step) -> Vec<&Plan> {
+    lists!(step, iter, &)
+}
+
+/// The same to be changed.
+pub(super) fn inner_mut(step: &mut Step) -> Vec<&mut Plan> {
+    lists!(step, iter_mut, &mut)
+}
+
+/// The needs of a step, apart from those of the steps inside it.
+pub(super) fn needs(step: &Step) -> Vec<Need> {
+    let mut alone = step.clone();
+    for list in inner_mut(&mut alone) {
+        list.clear();
+    }
+    case::needs(alone)
+}
+
+/// All steps without others inside them.
+pub(super) fn flat(plan: &[Step]) -> Vec<&Step> {
+    let mut all = Vec::new();
+    for step in plan {
+        let inner = inner(step);
+        if inner.is_empty() {
+            all.push(step);
         }
+        all.extend(inner.into_iter().flat_map(|steps| flat(steps)));
     }
-
-    /// Whether it only says how the operations inside it are taken.
-    pub(super) fn is_block(&self) -> bool {
-        matches!(
-            self,
-            Self::Parallel(_)
-                | Self::Prompt(..)
-                | Self::Repeat(..)
-                | Self::EachHandler(_)
-                | Self::StepClock(..)
-        )
-    }
+    all
 }
 
 /// How many steps a plan has, without those that only say how others are taken.
-pub(super) fn size(plan: &[Op]) -> usize {
-    let count = |op: &Op| {
-        let inner = op.inner().into_iter().map(|ops| size(ops)).sum::<usize>();
-        let own = match op {
-            Op::KillSandbox(_) => 3,
-            Op::Freeze(_) | Op::Deadline(_) => 2,
-            op => usize::from(!op.is_block()),
-        };
-        inner + own
-    };
-    plan.iter().map(count).sum()
+pub(super) fn size(plan: &[Step]) -> usize {
+    let own = plan.iter().filter(|step| !step.is_block()).count();
+    let inner = plan.iter().flat_map(inner);
+    own + inner.map(|steps| size(steps)).sum::<usize>()
 }
 
-impl Work {
-    /// Whether it ends without being told to.
-    pub(super) fn ends(self) -> bool {
-        matches!(
-            self,
-            Self::Exit(..)
-                | Self::Die(..)
-                | Self::DumpCore
-                | Self::Oom
-                | Self::OomByPod
-                | Self::OomOfChild
-                | Self::OomGroup
-                | Self::OrphanChild
-        )
-    }
+/// Whether a container exits by itself.
+pub(super) fn ends(container: &CreateStep) -> bool {
+    matches!(
+        container.workload,
+        WorkloadSpec::Exit(_)
+            | WorkloadSpec::Die(_)
+            | WorkloadSpec::DumpCore(_)
+            | WorkloadSpec::Allocate(_)
+            | WorkloadSpec::AllocateInChild(_)
+            | WorkloadSpec::OrphanChild(_)
+    )
+}
 
-    /// How long it lasts, if that is certain.
-    pub(super) fn lasts_ms(self) -> Option<u16> {
-        match self {
-            Self::Exit(_, ms) | Self::Die(_, ms) => Some(ms),
-            _ => None,
-        }
-    }
-
-    /// Whether it has to have a limit of memory.
-    pub(super) fn needs_memory(self) -> bool {
-        matches!(
-            self,
-            Self::Oom | Self::OomOnTerm | Self::OomOfChild | Self::OomGroup
-        )
+/// How long a container lasts, if that is certain.
+pub(super) fn lasts(container: &CreateStep) -> Option<Duration> {
+    let after = match &container.workload {
+        WorkloadSpec::Exit(exit) => exit.after,
+        WorkloadSpec::Die(die) => die.after,
+        _ => return None,
+    };
+    match after {
+        Delay::Given(after) => Some(after),
+        Delay::Item => None,
     }
 }

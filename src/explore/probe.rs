@@ -36,19 +36,17 @@ pub(super) fn cases(disruption: bool) -> Vec<Case> {
 
 /// What the report on these cases says.
 pub(super) fn read(report: &RunReport, disruption: bool) -> Capabilities {
-    let verdict = |number: usize| {
-        let id = id(number);
+    let verdict = |id: &str| {
         let outcome = report.outcomes.iter().find(|outcome| *outcome.id == *id);
         outcome.map(|outcome| outcome.verdict)
     };
-    let is_met = |number| verdict(number).is_some_and(|verdict| verdict != Verdict::Skip);
-    let needs = Capabilities::USED.into_iter().enumerate();
-    let met = needs.filter(|(number, _)| is_met(*number));
+    let cases = cases(disruption).into_iter();
+    let met = cases.filter(|case| verdict(&case.id).is_some_and(|it| it != Verdict::Skip));
     let behaviours = BEHAVIOURS.into_iter().enumerate();
-    let shown =
-        behaviours.filter(|(nth, _)| verdict(number_of_behaviour(*nth)) == Some(Verdict::Pass));
+    let shown = behaviours
+        .filter(|(nth, _)| verdict(&id(number_of_behaviour(*nth))) == Some(Verdict::Pass));
     Capabilities {
-        met: met.map(|(_, need)| need).collect(),
+        met: met.flat_map(|case| case.needs).collect(),
         behaviours: shown.map(|(_, (behaviour, _))| behaviour).collect(),
         disruption,
     }

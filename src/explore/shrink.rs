@@ -4,10 +4,16 @@
 //! leaving out what depends on what was taken away.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
 
 use super::capabilities::Capabilities;
-use super::plan::{Branch, Command, ContainerKind, Op, Plan, PodKind, Reader, Work, size};
-use super::world::{World, plan_of};
+use super::plan::{
+    Branch, Plan, branches, flat, inner, inner_mut, parallel, size, step, stop, subject,
+};
+use super::world::World;
+use crate::case::{Step, WorkloadSpec};
 
 /// The answer to whether a plan fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +33,18 @@ pub(super) fn shrink(
     fails: &mut dyn FnMut(&Plan) -> Answer,
 ) -> Plan {
     let mut best = legal(plan, can);
-    let mut tried = BTreeSet::from([best.clone()]);
+    let mut tried = BTreeSet::from([text(&best)]);
     'smaller: loop {
+        let least = cost(&best);
         // The largest parts first: most of a plan has nothing to do with what it found.
-        let candidates: Vec<Plan> = slices(&best, about)
+        let candidates = slices(&best, about)
             .into_iter()
             .chain(edits(&best))
             .chain(repeated_lives(&best))
             .map(|candidate| legal(candidate, can))
-            .filter(|candidate| makes_something(candidate) && cost(candidate) < cost(&best))
-            .collect();
+            .filter(|candidate| makes_something(candidate) && cost(candidate) < least);
         for candidate in candidates {
-            if !tried.insert(candidate.clone()) {
+            if !tried.insert(text(&candidate)) {
                 continue;
             }
             match fails(&candidate) {
@@ -55,16 +61,19 @@ pub(super) fn shrink(
 }
 
 fn legal(plan: Plan, can: &Capabilities) -> Plan {
-    let mut world = World::new(can.clone());
-    plan_of(&world.take_all(plan))
+    World::new(can.clone()).take_all(plan)
+}
+
+/// What makes two plans the same.
+fn text(plan: &Plan) -> String {
+    serde_json::to_string(plan).expect("a plan has words, names and numbers")
 }
 
 /// Whether there is anything that a case could be about.
-fn makes_something(plan: &[Op]) -> bool {
-    plan.iter().any(|op| {
-        let inside = op.inner().into_iter().any(|ops| makes_something(ops));
-        inside || matches!(op, Op::Sandbox { .. })
-    })
+fn makes_something(plan: &[Step]) -> bool {
+    flat(plan)
+        .iter()
+        .any(|step| matches!(step, Step::Sandbox(_)))
 }
 
 /// How large a plan is: its steps, its blocks, and what is special in it.
@@ -72,57 +81,56 @@ fn cost(plan: &Plan) -> (usize, usize, usize) {
     (size(plan), blocks(plan), special(plan))
 }
 
-fn blocks(plan: &[Op]) -> usize {
-    let count = |op: &Op| {
-        let inner = op.inner().into_iter().map(|ops| blocks(ops)).sum::<usize>();
-        let own = match op {
-            Op::Parallel(branches) => {
-                let others = branches.iter().filter(|branch| branch.other_client);
-                1 + branches.len() + others.count()
-            }
-            Op::Repeat(times, workers, _) => usize::from(*times) + usize::from(*workers),
-            op => usize::from(!op.inner().is_empty()),
+fn blocks(plan: &[Step]) -> usize {
+    let count = |step: &Step| {
+        let inner = inner(step);
+        let own = match step {
+            Step::Parallel(block) => 1 + block.branches.len(),
+            Step::Repeat(repeat) => (repeat.times.unwrap_or(1) + repeat.workers) as usize,
+            _ => usize::from(!inner.is_empty()),
         };
-        inner + own
+        own + inner.into_iter().map(|steps| blocks(steps)).sum::<usize>()
     };
     plan.iter().map(count).sum()
 }
 
-fn special(plan: &[Op]) -> usize {
-    let count = |op: &Op| {
-        let inner = op
-            .inner()
-            .into_iter()
-            .map(|ops| special(ops))
-            .sum::<usize>();
-        let own = match op {
-            Op::Sandbox {
-                kind, attempt_of, ..
-            } => usize::from(*kind != PodKind::Plain) + usize::from(attempt_of.is_some()),
-            Op::Create { work, kind, .. } => {
-                usize::from(*kind != ContainerKind::Plain)
-                    + match work {
-                        Work::UntilTerm => 0,
-                        Work::Exit(0, 300) => 1,
-                        _ => 2,
-                    }
-            }
-            Op::Stop(_, grace_s, abandoned) => {
-                usize::from(*grace_s > 0) + usize::from(abandoned.is_some())
-            }
-            Op::Start(_, abandoned) => usize::from(abandoned.is_some()),
-            Op::Exec(_, command) => usize::from(*command != Command::Exit(0)),
-            Op::Subscribe(_, reader) => usize::from(*reader != Reader::Reads),
-            Op::Silence(seconds, _) => usize::from(*seconds > 1),
-            Op::Restart { back_off, .. } => usize::from(*back_off),
+/// How many keys the steps have, and how many values that could be simpler.
+fn special(plan: &[Step]) -> usize {
+    let count = |step: &Step| {
+        let keys = keys(step);
+        let keys = keys.values().filter(|value| **value != json!(false));
+        let values = match step {
+            Step::Create(it) if it.workload == WorkloadSpec::UntilTerm => 0,
+            Step::Create(it) if json!(it.workload) == short_exit() => 1,
+            Step::Create(_) => 2,
+            Step::Stop(it) => usize::from(it.grace > Duration::ZERO),
+            Step::Exec(it) => usize::from(json!(it.runs) != exit_at_once()),
+            Step::StaysSilent(it) => usize::from(it.time > Duration::from_secs(1)),
             _ => 0,
         };
-        inner + own
+        let inner = inner(step).into_iter().map(|steps| special(steps));
+        keys.count() + values + inner.sum::<usize>()
     };
     plan.iter().map(count).sum()
 }
 
-/// Plans that differ in one place: parts left out, blocks dissolved, operations made simpler.
+/// The keys of a step, with those that have their defaults.
+fn keys(step: &Step) -> Map<String, Value> {
+    let mut step = json!(step);
+    let keys = step.as_object_mut().and_then(|it| it.values_mut().next());
+    let keys = keys.and_then(Value::as_object_mut).map(std::mem::take);
+    keys.unwrap_or_default()
+}
+
+fn short_exit() -> Value {
+    json!({"exit": {"code": 0, "after": "300ms"}})
+}
+
+fn exit_at_once() -> Value {
+    json!({"exit": {"code": 0, "after": "0s"}})
+}
+
+/// Plans that differ in one place: parts left out, blocks dissolved, steps made simpler.
 fn edits(plan: &Plan) -> Vec<Plan> {
     let mut all = Vec::new();
     let mut chunk = plan.len();
@@ -133,16 +141,16 @@ fn edits(plan: &Plan) -> Vec<Plan> {
         }
         chunk /= 2;
     }
-    for (index, op) in plan.iter().enumerate() {
-        let replaced = |ops: Plan| [&plan[..index], &ops, &plan[index + 1..]].concat();
-        all.extend(simpler(op).into_iter().map(replaced));
-        for (list, inner) in op.inner().into_iter().enumerate() {
-            for edited in edits(inner) {
-                let mut op = op.clone();
-                if let Some(inner) = op.inner_mut().into_iter().nth(list) {
-                    *inner = edited;
-                }
-                all.push(replaced(vec![op]));
+    for (index, step) in plan.iter().enumerate() {
+        let replaced = |steps: Plan| [&plan[..index], &steps, &plan[index + 1..]].concat();
+        all.extend(simpler(step).into_iter().map(replaced));
+        let lists = inner_mut(&mut step.clone()).len();
+        for list in 0..lists {
+            let mut step = step.clone();
+            let inner = std::mem::take(inner_mut(&mut step).remove(list));
+            for edited in edits(&inner) {
+                *inner_mut(&mut step).remove(list) = edited;
+                all.push(replaced(vec![step.clone()]));
             }
         }
     }
@@ -150,41 +158,42 @@ fn edits(plan: &Plan) -> Vec<Plan> {
 }
 
 /// What a plan does with one container or sandbox, and with the whole pod that this is or is in.
-fn slices(plan: &[Op], about: &str) -> Vec<Plan> {
+fn slices(plan: &[Step], about: &str) -> Vec<Plan> {
     let places: BTreeMap<&str, &str> = flat(plan)
         .into_iter()
-        .filter_map(|op| match op {
-            Op::Create { name, pod, .. } => Some((name.as_str(), pod.as_str())),
+        .filter_map(|step| match step {
+            Step::Create(it) => Some((it.binding.as_str(), it.sandbox.as_str())),
             _ => None,
         })
         .collect();
     let pod = places.get(about).copied().unwrap_or(about);
-    let makes_pod = |op: &Op| matches!(op, Op::Sandbox { name, .. } if name == pod);
+    let makes_pod = |step: &Step| matches!(step, Step::Sandbox(it) if it.binding == pod);
     let is_in_pod = |name: &str| name == pod || places.get(name) == Some(&pod);
-    let alone = kept(plan, &|op| op.subject() == Some(about) || makes_pod(op));
-    let with_pod = kept(plan, &|op| op.subject().is_some_and(is_in_pod));
+    let alone = kept(plan, &|step| {
+        subject(step) == Some(about) || makes_pod(step)
+    });
+    let with_pod = kept(plan, &|step| subject(step).is_some_and(is_in_pod));
     vec![alone, with_pod]
 }
 
-/// The operations that are wanted, in the blocks that they are in; and those blocks that do
-/// something themselves.
-fn kept(plan: &[Op], is_wanted: &dyn Fn(&Op) -> bool) -> Plan {
+/// The steps that are wanted, in the blocks that they are in; and those blocks that do something
+/// themselves.
+fn kept(plan: &[Step], is_wanted: &dyn Fn(&Step) -> bool) -> Plan {
     let mut all = Vec::new();
-    for op in plan {
-        let mut op = op.clone();
-        if op.inner().is_empty() {
-            all.extend(is_wanted(&op).then_some(op));
-            continue;
-        }
-        for inner in op.inner_mut() {
-            *inner = kept(inner, is_wanted);
-        }
+    for step in plan {
+        let mut step = step.clone();
         let acts = matches!(
-            op,
-            Op::Resubscribe(_) | Op::Silence(..) | Op::Restart { .. }
+            step,
+            Step::Resubscribe(_) | Step::StaysSilent(_) | Step::RestartRuntime(_)
         );
-        if acts || op.inner().iter().any(|inner| !inner.is_empty()) {
-            all.push(op);
+        let mut lists = inner_mut(&mut step);
+        let is_leaf = lists.is_empty();
+        for list in &mut lists {
+            **list = kept(list, is_wanted);
+        }
+        let has_steps = lists.iter().any(|list| !list.is_empty());
+        if acts || has_steps || is_leaf && is_wanted(&step) {
+            all.push(step);
         }
     }
     all
@@ -192,145 +201,136 @@ fn kept(plan: &[Op], is_wanted: &dyn Fn(&Op) -> bool) -> Plan {
 
 /// Plans of which the life of one container is all that is left, many times: what needs many events
 /// needs no different ones.
-fn repeated_lives(plan: &[Op]) -> Vec<Plan> {
+fn repeated_lives(plan: &[Step]) -> Vec<Plan> {
     const TIMES: [u8; 3] = [10, 70, 200];
+    let steps = flat(plan);
     let mut all = Vec::new();
-    for op in flat(plan) {
-        let Op::Create { name, pod, .. } = op else {
+    for made in &steps {
+        let Step::Create(made) = made else {
             continue;
         };
-        let mut life = flat(plan);
-        life.retain(|op| names(op).contains(&name.as_str()));
-        let mut rest = flat(plan);
-        rest.retain(|op| match op {
-            Op::Sandbox { name, .. } => name == pod,
-            Op::Subscribe(..) => true,
+        let is_of_life = |step: &Step| {
+            let acts = matches!(
+                step,
+                Step::Create(_) | Step::Start(_) | Step::Stop(_) | Step::Remove(_) | Step::Await(_)
+            );
+            acts && subject(step) == Some(&made.binding)
+        };
+        let is_around = |step: &Step| match step {
+            Step::Sandbox(it) => it.binding == made.sandbox,
+            Step::Subscribe(it) => it.deadline.is_none(),
             _ => false,
-        });
+        };
+        let those = |wanted: &dyn Fn(&Step) -> bool| -> Plan {
+            let wanted = steps.iter().filter(|step| wanted(step));
+            wanted.map(|step| (*step).clone()).collect()
+        };
         for times in TIMES {
-            let life = life.iter().copied().cloned().collect();
-            let rest = rest.iter().copied().cloned();
-            all.push(rest.chain([Op::Repeat(times, 1, life)]).collect());
+            let mut candidate = those(&is_around);
+            let keys = json!({"times": times, "steps": those(&is_of_life)});
+            candidate.push(step("repeat", keys));
+            all.push(candidate);
         }
     }
     all
 }
 
-/// All operations without others inside them.
-fn flat(plan: &[Op]) -> Vec<&Op> {
-    let mut all = Vec::new();
-    for op in plan {
-        if op.inner().is_empty() {
-            all.push(op);
-        }
-        for inner in op.inner() {
-            all.extend(flat(inner));
-        }
-    }
-    all
-}
-
-/// The container that an operation creates or changes, or waits for.
-fn names(op: &Op) -> Vec<&str> {
-    match op {
-        Op::Create { name, .. }
-        | Op::Start(name, _)
-        | Op::Stop(name, ..)
-        | Op::Remove(name)
-        | Op::Await(name, _) => vec![name],
-        _ => Vec::new(),
-    }
-}
-
-/// What may take the place of an operation.
-fn simpler(op: &Op) -> Vec<Plan> {
-    match op {
-        Op::Parallel(branches) => of_branches(branches),
-        Op::Repeat(times, workers, ops) => of_repetition(*times, *workers, ops),
-        Op::Sandbox {
-            name,
-            attempt_of: None,
-            ..
-        } => vec![vec![Op::Sandbox {
-            name: name.clone(),
-            attempt_of: None,
-            kind: PodKind::Plain,
-        }]],
-        Op::Sandbox {
-            name,
-            attempt_of: Some(_),
-            kind,
-        } => vec![vec![Op::Sandbox {
-            name: name.clone(),
-            attempt_of: None,
-            kind: *kind,
-        }]],
-        Op::Create {
-            name,
-            pod,
-            work,
-            kind,
-            other,
-        } => {
-            let with = |work, kind, other: &Option<String>| {
-                vec![Op::Create {
-                    name: name.clone(),
-                    pod: pod.clone(),
-                    work,
-                    kind,
-                    other: other.clone(),
-                }]
+/// What may take the place of a step.
+fn simpler(step: &Step) -> Vec<Plan> {
+    let mut all = match step {
+        Step::Parallel(block) => fewer_branches(branches(block.clone())),
+        Step::Repeat(it) => {
+            let with = |times: u32, workers: u32| {
+                let mut repeat = it.clone();
+                (repeat.times, repeat.workers) = (Some(times), workers);
+                vec![Step::Repeat(repeat)]
             };
-            vec![
-                with(*work, ContainerKind::Plain, &None),
-                with(Work::UntilTerm, *kind, other),
-                with(Work::Exit(0, 300), *kind, other),
-            ]
+            let times = it.times.unwrap_or(1);
+            let mut all = vec![it.steps.clone()];
+            all.extend((it.workers > 1).then(|| with(times, 1)));
+            all.extend((times > 2).then(|| with(times / 2, it.workers)));
+            all
         }
-        Op::Start(name, Some(_)) => vec![vec![Op::Start(name.clone(), None)]],
-        Op::Stop(name, ..) => vec![vec![Op::Stop(name.clone(), 0, None)]],
-        Op::Exec(name, _) => vec![vec![Op::Exec(name.clone(), Command::Exit(0))]],
-        Op::Subscribe(name, _) => vec![vec![Op::Subscribe(name.clone(), Reader::Reads)]],
-        Op::Silence(_, ops) => vec![vec![Op::Silence(1, ops.clone())], ops.clone()],
-        Op::Restart { back_off: true, .. } => {
-            let mut at_once = op.clone();
-            if let Op::Restart { back_off, .. } = &mut at_once {
-                *back_off = false;
-            }
-            vec![vec![at_once]]
+        Step::Create(it) => {
+            let with = |workload: Value| {
+                let mut it = it.clone();
+                (it.memory_mib, it.oom_group) = (None, false);
+                it.workload = serde_json::from_value(workload).unwrap_or(it.workload);
+                vec![Step::Create(it)]
+            };
+            vec![with("until-term".into()), with(short_exit())]
         }
-        op => op.inner().into_iter().cloned().collect(),
-    }
-}
-
-fn of_repetition(times: u8, workers: u8, ops: &Plan) -> Vec<Plan> {
-    let mut all = vec![ops.clone()];
-    if workers > 1 {
-        all.push(vec![Op::Repeat(times, 1, ops.clone())]);
-    }
-    if times > 2 {
-        all.push(vec![Op::Repeat(times / 2, workers, ops.clone())]);
+        Step::Stop(it) => vec![vec![stop(&it.container, 0)]],
+        Step::Exec(it) => {
+            let keys = json!({"container": it.container, "runs": exit_at_once(), "timeout": "10s"});
+            vec![vec![self::step("exec", keys)]]
+        }
+        Step::StaysSilent(it) => {
+            let keys = json!({"for": "1s", "steps": it.steps});
+            vec![vec![self::step("stays-silent", keys)], it.steps.clone()]
+        }
+        step => inner(step).into_iter().cloned().collect(),
+    };
+    let is_leaf = inner(step).is_empty() && !matches!(step, Step::Call(_));
+    if is_leaf || matches!(step, Step::RestartRuntime(_)) {
+        all.extend(fewer_keys(step));
     }
     all
 }
 
-fn of_branches(branches: &[Branch]) -> Vec<Plan> {
-    let mut all = vec![
-        branches
-            .iter()
-            .flat_map(|branch| branch.ops.clone())
-            .collect(),
-    ];
+/// The step without one of the keys that it need not have.
+fn fewer_keys(step: &Step) -> Vec<Plan> {
+    let all = keys(step);
+    let fewer = all.keys().filter_map(|key| {
+        let mut keys = all.clone();
+        keys.remove(key);
+        serde_json::from_value(json!({ step.word(): keys })).ok()
+    });
+    fewer.map(|step| vec![step]).collect()
+}
+
+/// What several clients do, by one after the other, without one of them, or by one alone.
+fn fewer_branches(branches: Vec<Branch>) -> Vec<Plan> {
+    let steps = branches.iter().flat_map(|(_, steps)| steps.clone());
+    let mut all = vec![steps.collect()];
     for index in 0..branches.len() {
-        let mut fewer = branches.to_vec();
-        let alone = fewer.remove(index);
-        all.push(vec![Op::Parallel(fewer)]);
-        all.push(alone.ops);
-        if branches[index].other_client {
-            let mut own = branches.to_vec();
-            own[index].other_client = false;
-            all.push(vec![Op::Parallel(own)]);
-        }
+        let mut fewer = branches.clone();
+        let (_, alone) = fewer.remove(index);
+        all.push(vec![parallel(fewer)]);
+        all.push(alone);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Need;
+    use crate::explore::capabilities::Behaviour;
+    use crate::explore::coverage::Coverage;
+    use crate::explore::generate::{Size, generate};
+    use crate::explore::text::{Header, walk};
+
+    /// Whatever is left out of a plan or made simpler: the rest makes a case, and is all legal.
+    #[test]
+    fn each_smaller_plan_is_a_case() {
+        let restart = [Need::RuntimeRestart];
+        let can = Capabilities {
+            met: Capabilities::USED.into_iter().chain(restart).collect(),
+            behaviours: Behaviour::ALL.into(),
+            disruption: true,
+        };
+        let size = Size { steps: 25, pods: 2 };
+        for number in 0..4 {
+            let plan = generate((1, number), size, &can, &Coverage::default());
+            let candidates = edits(&plan).into_iter().chain(repeated_lives(&plan));
+            for candidate in candidates.map(|candidate| legal(candidate, &can)) {
+                if makes_something(&candidate) {
+                    let made = walk(candidate.clone(), &can, &Header::of_test());
+                    assert_eq!(made.plan, candidate);
+                    assert_eq!(made.case.steps, candidate);
+                }
+            }
+        }
+    }
 }

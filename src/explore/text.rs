@@ -1,15 +1,19 @@
-//! A plan as the text of a case: its steps, and the checks that follow from what is certain.
+//! A plan as a case: the text that a person reads and runs, and its parts.
 
-mod checks;
-mod steps;
-
-use std::fmt::Write as _;
 use std::path::Path;
 
+use serde::Serialize;
+use serde_json::json;
+use serde_yaml::value::Serializer;
+use serde_yaml::with::singleton_map_recursive;
+use serde_yaml::{Mapping, Value};
+
 use super::capabilities::Capabilities;
-use super::plan::Plan;
-use super::world::{World, plan_of};
-use crate::case::{Case, parse};
+use super::checks::checks;
+use super::plan::{Plan, flat, step};
+use super::world::World;
+use crate::case::{Case, Step, parse};
+use crate::checks::Check;
 use crate::outcome::Kind;
 use crate::report::cut;
 
@@ -57,67 +61,42 @@ pub(super) const FOLDER: &str = "explore";
 /// Makes a case of what is legal in a plan.
 pub(super) fn walk(plan: Plan, can: &Capabilities, header: &Header) -> Walk {
     let mut world = World::new(can.clone());
-    let taken = world.take_all(plan);
-    let plan = plan_of(&taken);
-    let mut steps = header.render(steps::use_streams(&taken));
-    let indent = if let Some(times) = header.repeat {
-        let _ = write!(steps, "  - repeat:\n      times: {times}\n      steps:\n");
-        8
-    } else {
-        2
+    let plan = world.take_all(plan);
+    let mut checks = checks(&world, header.silent);
+    if let Some(focus) = &header.only {
+        checks = focus.checks(checks);
+    }
+    let steps = match header.repeat {
+        Some(times) => vec![step("repeat", json!({"times": times, "steps": plan}))],
+        None => plan.clone(),
     };
-    steps::write(&mut steps, &taken, indent);
-    let mut checks = checks::checks(&world, header.silent);
-    let mut case = read(header, &steps, &checks);
-    if let Some(shown) = &header.only {
-        checks = shown.checks(&case, checks);
-        case = read(header, &steps, &checks);
-    }
-    Walk { plan, case }
-}
-
-fn read(header: &Header, steps: &str, checks: &[String]) -> Case {
-    let mut text = format!("{steps}expect:\n");
-    for check in checks {
-        let _ = writeln!(text, "  - {check}");
-    }
+    let text = header.render(&steps, &checks);
     let path = format!("{FOLDER}/{}.yaml", header.name);
     match parse(Path::new(&path), &text) {
-        Ok(case) => case,
+        Ok(case) => Walk { plan, case },
         Err(problems) => panic!("a walk is a case: {problems:#?}\n{text}"),
     }
 }
 
 impl Focus {
     /// The checks of a case that can find it, of what it is about or of all.
-    fn checks(&self, case: &Case, checks: Vec<String>) -> Vec<String> {
-        let kinds = case
-            .expect
-            .iter()
-            .map(|expectation| expectation.check.kinds());
-        let all: Vec<_> = checks.iter().cloned().zip(kinds).collect();
+    fn checks(&self, all: Vec<Check>) -> Vec<Check> {
         let about = format!("of: {}", self.name);
-        let is_about = |text: &str| text.split(['{', ',', '}']).any(|key| key.trim() == about);
-        let finds = |kinds: &[Kind]| !self.by_invariant && kinds.contains(&self.kind);
-        let own = all
-            .iter()
-            .filter(|(text, kinds)| finds(kinds) && is_about(text));
-        let own: Vec<String> = own.map(|(text, _)| text.clone()).collect();
-        if !own.is_empty() {
-            return own;
-        }
-        let any = all.iter().filter(|(_, kinds)| finds(kinds));
-        let any: Vec<String> = any.map(|(text, _)| text.clone()).collect();
-        if any.is_empty() {
-            checks.into_iter().take(1).collect()
-        } else {
-            any
-        }
+        let is_about = |check: &&Check| {
+            let text = one_line(*check);
+            text.split(['{', ',', '}']).any(|key| key.trim() == about)
+        };
+        let finds = |check: &&Check| !self.by_invariant && check.kinds().contains(&self.kind);
+        let any: Vec<&Check> = all.iter().filter(finds).collect();
+        let own: Vec<&Check> = any.iter().copied().filter(is_about).collect();
+        let chosen = [own, any, all.iter().take(1).collect()];
+        let chosen = chosen.into_iter().find(|checks| !checks.is_empty());
+        chosen.into_iter().flatten().cloned().collect()
     }
 }
 
 impl Header {
-    fn render(&self, streams: bool) -> String {
+    fn render(&self, steps: &[Step], checks: &[Check]) -> String {
         let Self {
             number,
             title,
@@ -125,6 +104,9 @@ impl Header {
             source,
             ..
         } = self;
+        let streams = flat(steps)
+            .into_iter()
+            .any(|step| matches!(step, Step::Subscribe(_)));
         let needs = if streams { "needs: [broadcast]\n" } else { "" };
         let silent = if self.silent { "silent: true\n" } else { "" };
         format!(
@@ -136,10 +118,12 @@ impl Header {
              {needs}\
              exclusive: true\n\
              {silent}\
-             steps:\n",
+             steps:\n{}expect:\n{}",
             quoted(&sentence(title)),
             quoted(why),
-            quoted(source)
+            quoted(source),
+            list(steps),
+            list(checks)
         )
     }
 }
@@ -157,12 +141,189 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(cut(text, LONGEST_TEXT)).to_string()
 }
 
+/// A list of steps or checks in a case.
+fn list<T: Serialize>(items: &[T]) -> String {
+    let items = items.iter().map(value).collect();
+    let lines = lines(&Value::Sequence(items));
+    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+/// A step or check on one line.
+pub(super) fn one_line<T: Serialize>(item: &T) -> String {
+    flow(&value(item))
+}
+
+/// A step or check without the keys that have their defaults.
+fn value<T: Serialize>(item: &T) -> Value {
+    let value = singleton_map_recursive::serialize(item, Serializer);
+    without_defaults(value.expect("words, names and numbers are YAML"))
+}
+
+fn without_defaults(value: Value) -> Value {
+    /// The values that a key need not say, apart from `false`.
+    const DEFAULTS: [(&str, &str); 2] = [("connection", "own"), ("expect", "success")];
+    let is_default = |key: &Value, value: &Value| match value {
+        Value::Bool(value) => !value,
+        Value::Number(workers) => key == "workers" && workers.as_u64() == Some(1),
+        value => DEFAULTS
+            .iter()
+            .any(|default| key == default.0 && value == default.1),
+    };
+    match value {
+        Value::Sequence(items) => items.into_iter().map(without_defaults).collect(),
+        Value::Mapping(keys) => {
+            let given = keys
+                .into_iter()
+                .filter(|(key, value)| !is_default(key, value));
+            let given = given.map(|(key, value)| (key, without_defaults(value)));
+            Value::Mapping(given.collect::<Mapping>())
+        }
+        value => value,
+    }
+}
+
+/// The lines of a value, in which each key and item that contains no list of mappings has one.
+fn lines(value: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    match value {
+        Value::Mapping(keys) => {
+            for (key, value) in keys {
+                let key = flow(key);
+                if is_flat(value) {
+                    all.push(format!("{key}: {}", flow(value)));
+                } else {
+                    all.push(format!("{key}:"));
+                    all.extend(lines(value).iter().map(|line| format!("  {line}")));
+                }
+            }
+        }
+        Value::Sequence(items) => {
+            for item in items {
+                let prefixes = std::iter::once("- ").chain(std::iter::repeat("  "));
+                let lines = lines(item);
+                all.extend(
+                    prefixes
+                        .zip(&lines)
+                        .map(|(prefix, line)| prefix.to_owned() + line),
+                );
+            }
+        }
+        value => all.push(flow(value)),
+    }
+    all
+}
+
+/// Whether a value contains no list of mappings.
+fn is_flat(value: &Value) -> bool {
+    match value {
+        Value::Mapping(keys) => keys.values().all(is_flat),
+        Value::Sequence(items) => !items.iter().any(Value::is_mapping),
+        _ => true,
+    }
+}
+
+/// A value on one line.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::Mapping(keys) => {
+            let keys = keys.iter();
+            let keys = keys.map(|(key, value)| format!("{}: {}", flow(key), flow(value)));
+            format!("{{{}}}", keys.collect::<Vec<_>>().join(", "))
+        }
+        Value::Sequence(items) => {
+            let items: Vec<String> = items.iter().map(flow).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::String(text) if is_plain(text) => text.clone(),
+        value => serde_json::to_string(value).unwrap_or_default(),
+    }
+}
+
+/// Whether a text without quotes is the same text in YAML, and not a number or another word.
+fn is_plain(text: &str) -> bool {
+    const WORDS: [&str; 7] = ["false", "no", "null", "off", "on", "true", "yes"];
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b" -./_".contains(&byte);
+    let is_number = |first: u8, last: u8| {
+        let prefixes = ["0b", "0o", "0x"];
+        first.is_ascii_digit()
+            && (last.is_ascii_digit() || prefixes.iter().any(|prefix| text.starts_with(prefix)))
+    };
+    match text.as_bytes() {
+        [first, .., last] | [first @ last] => {
+            first.is_ascii_alphanumeric()
+                && last.is_ascii_alphanumeric()
+                && !is_number(*first, *last)
+                && text.bytes().all(is_part)
+                && !WORDS.contains(&text.to_ascii_lowercase().as_str())
+        }
+        [] => false,
+    }
+}
+
+#[cfg(test)]
+impl Header {
+    pub(super) fn of_test() -> Self {
+        Self {
+            number: 1,
+            name: "found-1-undecided".to_owned(),
+            title: "A random walk keeps all rules.".to_owned(),
+            why: "Someone is harmed.".to_owned(),
+            source: "explore --seed 1".to_owned(),
+            silent: false,
+            repeat: None,
+            only: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
+
+    use serde::de::DeserializeOwned;
+
     use super::*;
+    use crate::case::load;
     use crate::escape::printable_lines;
     use crate::explore::coverage::Coverage;
     use crate::explore::generate::{Size, generate};
+    use crate::yaml;
+
+    #[track_caller]
+    fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(items: &[T]) {
+        let text = list(items);
+        let read = yaml::parser(&text).and_then(singleton_map_recursive::deserialize);
+        let read: Vec<T> = read.unwrap_or_else(|fault| panic!("{fault}: {text}"));
+        assert_eq!(read, items, "{text}");
+    }
+
+    #[test]
+    fn the_steps_and_checks_of_all_cases_are_the_same_when_read_again() {
+        for case in load::embedded().expect("the suite's own cases are right") {
+            check(&case.steps);
+            let checks = case.expect.into_iter().map(|expected| expected.check);
+            check(&checks.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn texts_that_yaml_would_take_for_something_else_are_quoted() {
+        for text in [
+            "", "1", "1e3", "0x1f", "No", "null", "-", "a ", " a", "a: b", "a #b", "[a]",
+        ] {
+            assert!(!is_plain(text), "{text}");
+        }
+        for text in [
+            "c1",
+            "8f3c",
+            "300ms",
+            "1s 900ms",
+            "kubernetes.io/config.source",
+        ] {
+            assert!(is_plain(text), "{text}");
+        }
+        check(&["1", "1e3", "0x1f", "No", "c1", "8f3c", "300ms", "1s 900ms"].map(str::to_owned));
+    }
 
     /// A runtime's text may hold anything: what drives a terminal, commands of a workflow, and
     /// characters that YAML does not take; and it may have any length.
@@ -171,14 +332,9 @@ mod tests {
         let evil = "evil\u{1b}]0;x\u{7}\0\r\u{7f}\u{9b}31m\u{202e}\u{e0001}\u{fffe}\n::error::end";
         for text in [evil.to_owned(), "\u{202e}".repeat(1 << 20)] {
             let header = Header {
-                number: 1,
-                name: "found-1-undecided".to_owned(),
                 title: format!("{text} is expected."),
-                why: text.clone(),
-                source: "explore --seed 1".to_owned(),
-                silent: false,
-                repeat: None,
-                only: None,
+                why: text,
+                ..Header::of_test()
             };
             let can = Capabilities::default();
             let size = Size { steps: 9, pods: 1 };

@@ -1,38 +1,22 @@
-//! What is there after the operations so far, as far as it is sure: which operations are legal, how
+//! What is there after the steps so far, as far as it is sure: which steps are legal, how
 //! their calls must end, and which events must come.
 //!
-//! A plan is *taken* operation by operation. What is not legal at its place is left out, so any
-//! part of a plan becomes a legal plan: the shrinker relies on it.
+//! A plan is *taken* step by step. What is not legal at its place is left out, so any part of a
+//! plan becomes a legal plan: the shrinker relies on it. What has been taken says how its calls
+//! must end, and contains the steps that have to follow others.
 
 mod blocks;
 mod containers;
 mod parallel;
 mod sandboxes;
-mod streams;
 mod take;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::capabilities::Capabilities;
-use super::plan::{ContainerKind, Moment, Op, Plan, PodKind, Work};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Success,
-    Failure,
-    Either,
-}
-
-/// An operation that is legal at its place.
-#[derive(Clone, Debug)]
-pub(super) struct Taken {
-    /// The operation, without what is illegal inside it.
-    pub(super) op: Op,
-    pub(super) end: End,
-    /// The operations inside it.
-    pub(super) inner: Vec<Vec<Taken>>,
-    pub(super) ends: Vec<String>,
-}
+use crate::case::{CreateStep, SandboxStep};
+use crate::history::EventKind;
 
 /// What could not be made, or may not have been.
 #[derive(Clone, Debug)]
@@ -71,7 +55,7 @@ pub(super) struct World {
     around: Around,
 }
 
-/// What surrounds an operation.
+/// What surrounds a step.
 #[derive(Clone, Debug, Default)]
 struct Around {
     /// Whether other clients act at the same time.
@@ -94,7 +78,8 @@ struct Around {
 )]
 pub(super) struct Pod {
     pub(super) state: PodState,
-    pub(super) kind: PodKind,
+    /// The step that made its first attempt.
+    pub(super) spec: SandboxStep,
     /// Whether it asks for a runtime handler by its name, which its status should have.
     pub(super) names_handler: bool,
     /// Whether its events are certain.
@@ -125,20 +110,16 @@ pub(super) enum PodState {
     reason = "each is certain or not by itself"
 )]
 pub(super) struct Container {
-    pub(super) pod: String,
-    pub(super) work: Work,
-    pub(super) kind: ContainerKind,
+    pub(super) spec: CreateStep,
     pub(super) life: Life,
     /// The events that must come; none if that is not certain.
-    pub(super) events: Option<Vec<Moment>>,
+    pub(super) events: Option<Vec<EventKind>>,
     /// The events that must come after a time in which nobody listened.
-    pub(super) tail: Vec<Moment>,
+    pub(super) tail: Vec<EventKind>,
     /// Whether the runtime is asked for its status at its events.
     pub(super) asked: bool,
     /// How many of them have been awaited.
     seen: usize,
-    /// The container whose end ends it.
-    target: Option<String>,
     /// How it is ended from outside, if it is.
     pub(super) ended_by: Option<EndedBy>,
     /// Whether it was listed by filters while nothing else happened.
@@ -172,7 +153,7 @@ pub(super) enum Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndedBy {
     /// A stop with this grace period, when its program had time to begin or not.
-    Stop { grace_s: u8, has_begun: bool },
+    Stop { grace: Duration, has_begun: bool },
     /// SIGKILL.
     Kill,
     /// Its removal, before which a runtime may stop it with a grace period.
@@ -209,15 +190,6 @@ impl World {
         }
     }
 
-    /// Takes all operations that are legal at their places.
-    pub(super) fn take_all(&mut self, plan: Plan) -> Vec<Taken> {
-        let mut taken = Vec::new();
-        for op in plan {
-            taken.extend(self.take(op));
-        }
-        taken
-    }
-
     /// The pods that a step here can name, in a state.
     pub(super) fn pods_in(&self, state: PodState) -> Vec<String> {
         let pods = self.pods.iter();
@@ -252,14 +224,14 @@ impl World {
 }
 
 impl Container {
-    fn push(&mut self, event: Moment) {
+    fn push(&mut self, event: EventKind) {
         if let Some(events) = &mut self.events {
             events.push(event);
         }
     }
 
     /// An event comes, unless nobody listens.
-    fn push_unless(&mut self, unsubscribed: bool, event: Moment) {
+    fn push_unless(&mut self, unsubscribed: bool, event: EventKind) {
         match &mut self.events {
             Some(events) => events.push(event),
             None if !unsubscribed => self.tail.push(event),
@@ -276,7 +248,7 @@ impl Container {
         }
     }
 
-    pub(super) fn has(&self, event: Moment) -> bool {
+    pub(super) fn has(&self, event: EventKind) -> bool {
         self.events
             .as_ref()
             .is_some_and(|events| events.contains(&event))
@@ -284,12 +256,9 @@ impl Container {
 
     /// Whether SIGTERM cannot end it, if its program ignores SIGTERM: the program has had time to
     /// begin, or the kernel protects it as the first process of its PID namespace.
-    pub(super) fn withstands_term(&self, home: Option<PodKind>) -> bool {
-        let is_first = self.target.is_none() && home != Some(PodKind::SharedPid);
+    pub(super) fn withstands_term(&self, home: Option<&SandboxStep>) -> bool {
+        let shares_pid = home.is_some_and(|home| home.shared_pid);
+        let is_first = self.spec.pid_target.is_none() && !shares_pid;
         is_first || self.has_begun
     }
-}
-
-pub(super) fn plan_of(taken: &[Taken]) -> Plan {
-    taken.iter().map(|taken| taken.op.clone()).collect()
 }

@@ -84,8 +84,8 @@ pub(super) const USES: &[(&str, &[&str])] = &[
     (
         "explore",
         &[
-            "case", "drive", "escape", "files", "history", "host", "limits", "model", "oracle",
-            "outcome", "report", "run", "verdicts",
+            "case", "checks", "drive", "escape", "files", "history", "host", "limits", "model",
+            "oracle", "outcome", "report", "run", "verdicts",
         ],
     ),
     (

@@ -1,12 +1,15 @@
-//! Groups of operations, as real nodes have them.
+//! Groups of steps, as real nodes have them.
 
-use super::{Generator, create};
-use crate::case::Need;
-use crate::explore::plan::{ContainerKind, Op, Plan, PodKind, Work};
+use serde_json::json;
+
+use super::Generator;
+use super::works::until_term;
+use crate::case::{Need, Step};
+use crate::explore::plan::{Plan, create, remove, sandbox, step, stop_sandbox};
 use crate::explore::world::PodState;
 
 impl Generator<'_> {
-    /// A group of operations on one pod or a new one.
+    /// A group of steps on one pod or a new one.
     pub(super) fn group(&mut self) -> Plan {
         match self.below(32) {
             0..6 => self.life(),
@@ -22,33 +25,27 @@ impl Generator<'_> {
         }
     }
 
-    pub(super) fn teardown(&mut self) -> Plan {
+    fn teardown(&mut self) -> Plan {
         let pods = [PodState::Ready, PodState::Stopped].map(|state| self.world.pods_in(state));
         let Some(pod) = self.pick(&pods.concat()) else {
             return self.pod();
         };
-        let mut ops = Vec::new();
+        let mut steps = Vec::new();
         if self.chance(80) {
-            ops.push(Op::StopSandbox(pod.clone()));
+            steps.push(stop_sandbox(&pod));
         }
         if self.chance(40) {
-            let containers = self.world.names_in(&pod).into_iter();
-            ops.extend(containers.map(Op::Remove));
+            let containers = self.world.names_in(&pod);
+            steps.extend(containers.iter().map(|name| remove(name)));
         }
         if self.chance(60) {
-            ops.push(Op::RemoveSandbox(pod.clone()));
+            steps.push(step("remove-sandbox", json!({"sandbox": pod})));
         }
         if self.chance(20) {
             let name = self.name("c");
-            ops.push(create(
-                &name,
-                &pod,
-                Work::UntilTerm,
-                ContainerKind::Plain,
-                None,
-            ));
+            steps.push(Step::Create(create(&name, &pod, &[&until_term()])));
         }
-        ops
+        steps
     }
 
     pub(super) fn another_pod(&mut self) -> Plan {
@@ -63,54 +60,52 @@ impl Generator<'_> {
             && self.chance(60)
         {
             let name = self.name("p");
-            let next = Op::Sandbox {
-                name: name.clone(),
-                attempt_of: Some(earlier),
-                kind: PodKind::Plain,
-            };
-            let mut ops = vec![next];
-            ops.extend(self.life_in(&name));
-            return ops;
+            let next = step("sandbox", json!({"as": name, "attempt-of": earlier}));
+            let mut steps = vec![next];
+            steps.extend(self.life_in(&name));
+            return steps;
         }
         self.pod()
     }
 
     /// A sandbox with something in it.
     pub(super) fn pod(&mut self) -> Plan {
+        let labelled = json!({
+            "labels": {"app": "web", "tier": "front-end"},
+            "annotations": {"kubernetes.io/config.source": "api"},
+        });
         let kinds = [
-            PodKind::Plain,
-            PodKind::Plain,
-            PodKind::Plain,
-            PodKind::Plain,
-            PodKind::Labelled,
-            PodKind::SharedPid,
-            PodKind::Network,
-            PodKind::Memory,
-            PodKind::Faulty,
+            json!({}),
+            json!({}),
+            json!({}),
+            json!({}),
+            labelled,
+            json!({"shared-pid": true}),
+            json!({"own-network": true}),
+            json!({"memory-mib": 64}),
+            json!({"faulty": true}),
         ];
-        let kind = self.pick(&kinds).unwrap_or_default();
-        let kind = match kind {
-            PodKind::Network if !self.can.meets(Need::Network) => PodKind::Plain,
-            PodKind::Memory if !self.can.meets(Need::PodCgroup) => PodKind::Plain,
-            PodKind::Faulty if !self.can.meets(Need::FaultyHandler) => PodKind::Plain,
-            kind => kind,
-        };
+        let mut keys = self.pick(&kinds).unwrap_or_else(|| json!({}));
         let name = self.name("p");
-        let sandbox = Op::Sandbox {
-            name: name.clone(),
-            attempt_of: None,
-            kind,
+        keys["as"] = name.clone().into();
+        let mut first = step("sandbox", keys);
+        if !self.can_take(&first) {
+            first = sandbox(&name);
+        }
+        let (is_faulty, is_limited) = match &first {
+            Step::Sandbox(it) => (it.faulty, it.memory_mib.is_some()),
+            _ => (false, false),
         };
-        let mut ops = vec![sandbox];
-        if kind == PodKind::Faulty {
-            ops.extend(self.crash(name.clone()));
+        let mut steps = vec![first];
+        if is_faulty {
+            steps.extend(self.crash(&name));
         } else {
-            ops.extend(self.life_in(&name));
+            steps.extend(self.life_in(&name));
         }
-        if kind == PodKind::Memory {
-            ops.extend(self.killed_sibling(&name));
+        if is_limited {
+            steps.extend(self.killed_sibling(&name));
         }
-        ops
+        steps
     }
 
     /// The same several times, or once for each runtime handler.
@@ -118,9 +113,8 @@ impl Generator<'_> {
         let Some(pod) = self.some_pod() else {
             return self.another_pod();
         };
-        if self.can.meets(Need::Handlers) && self.chance(20) {
-            let ops = self.pod();
-            return vec![Op::EachHandler(ops)];
+        if self.can.meet(&[Need::Handlers]) && self.chance(20) {
+            return vec![step("for-each-handler", json!({"steps": self.pod()}))];
         }
         let times = self.pick(&[3, 3, 5, 5, 10, 10, 30, 70]).unwrap_or(3);
         let workers = if times > 10 {
@@ -128,11 +122,12 @@ impl Generator<'_> {
         } else {
             self.pick(&[1, 2, 4]).unwrap_or(1)
         };
-        let ops = if self.chance(30) {
+        let steps = if self.chance(30) {
             self.pod()
         } else {
             self.life_in(&pod)
         };
-        vec![Op::Repeat(times, workers, ops)]
+        let keys = json!({"times": times, "workers": workers, "steps": steps});
+        vec![step("repeat", keys)]
     }
 }

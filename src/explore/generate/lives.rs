@@ -1,9 +1,21 @@
 //! What happens to containers on real nodes.
 
-use super::{Generator, create};
-use crate::case::Need;
-use crate::explore::plan::{Command, ContainerKind, Moment, Op, Plan, PodKind, Work};
+use serde_json::{Value, json};
+
+use super::Generator;
+use super::works::{allocates, exits, ignore_term, until_signal, until_term};
+use crate::case::{CreateStep, Step, WorkloadSpec};
+use crate::explore::plan::{
+    Plan, create, ends, kill, process_exited, relist, remove, sandbox, signal, start, step, stop,
+    wait,
+};
 use crate::explore::world::Life;
+use crate::history::EventKind;
+
+/// A container that is created and started.
+pub(super) fn started(name: &str, pod: &str, keys: &[&Value]) -> Plan {
+    vec![Step::Create(create(name, pod, keys)), start(name)]
+}
 
 impl Generator<'_> {
     pub(super) fn life(&mut self) -> Plan {
@@ -15,152 +27,94 @@ impl Generator<'_> {
 
     /// A container from its creation to somewhere in its life.
     pub(super) fn life_in(&mut self, pod: &str) -> Plan {
-        let (work, kind) = (self.work(), self.kind());
-        let home = self.world.pods.get(pod).map(|pod| pod.kind);
-        let by_pod = home == Some(PodKind::Memory) && self.chance(40);
-        let (work, kind) = match kind {
-            ContainerKind::StopSignal => (Work::UntilSignal, kind),
-            _ if by_pod => (Work::OomByPod, ContainerKind::Plain),
-            _ => (work, kind),
-        };
+        let (mut work, mut kind) = (self.work(), self.kind());
+        let home = self.world.pods.get(pod);
+        let is_limited = home.is_some_and(|home| home.spec.memory_mib.is_some());
+        let by_pod = is_limited && self.chance(40);
+        if kind.get("stop-signal").is_some() {
+            work = until_signal();
+        } else if by_pod {
+            (work, kind) = (allocates(), json!({}));
+        }
         let name = self.name("c");
-        let mut ops = vec![create(&name, pod, work, kind, None)];
+        let container = create(&name, pod, &[&work, &kind]);
+        let mut steps = vec![Step::Create(container.clone())];
         if self.chance(5) {
-            ops.push(Op::Remove(name));
-            return ops;
+            steps.push(remove(&name));
+            return steps;
         }
-        ops.push(Op::Start(name.clone(), None));
-        if work == Work::MissingProgram {
-            ops.push(Op::Relist(pod.to_owned()));
+        steps.push(start(&name));
+        if container.workload == WorkloadSpec::MissingProgram {
+            steps.push(relist(pod));
             if self.chance(50) {
-                ops.push(Op::Remove(name));
+                steps.push(remove(&name));
             }
-            return ops;
+            return steps;
         }
-        if kind == ContainerKind::Bulky && self.chance(50) {
+        if container.annotation_kib.is_some() && self.chance(50) {
             // An event has the statuses of all containers of its pod.
             let other = self.name("c");
-            ops.push(create(&other, pod, work, kind, None));
+            steps.push(Step::Create(create(&other, pod, &[&work, &kind])));
         }
-        if kind == ContainerKind::StopSignal && self.chance(60) {
+        if container.stop_signal.is_some() && self.chance(60) {
             // A program that has begun obeys its own signal.
-            ops.extend([
-                Op::Await(name.clone(), Moment::Started),
-                Op::Exec(name.clone(), Command::Exit(0)),
-                Op::Stop(name, 2, None),
-            ]);
-            return ops;
+            let runs = json!({"exit": {"code": 0}});
+            let keys = json!({"container": name, "runs": runs, "timeout": "10s"});
+            let begun = step("exec", keys);
+            steps.extend([wait(&name, EventKind::Started), begun, stop(&name, 2)]);
+            return steps;
         }
-        ops.extend(self.rest_of_life(&name, work));
-        ops
+        steps.extend(self.rest_of_life(&container));
+        steps
     }
 
-    pub(super) fn rest_of_life(&mut self, name: &str, work: Work) -> Plan {
-        let name = || name.to_owned();
-        let mut ops = Vec::new();
-        if work.ends() {
+    fn rest_of_life(&mut self, container: &CreateStep) -> Plan {
+        let name = &container.binding;
+        let mut steps = Vec::new();
+        if ends(container) {
             if self.chance(70) {
-                ops.push(Op::Await(name(), Moment::Stopped));
+                steps.push(wait(name, EventKind::Stopped));
             } else if self.chance(30) {
-                ops.push(Op::Stop(name(), self.grace(), None));
+                steps.push(stop(name, self.grace()));
             }
         } else {
             if self.chance(60) {
-                ops.push(Op::Await(name(), Moment::Started));
+                steps.push(wait(name, EventKind::Started));
             }
             match self.below(8) {
-                0 | 1 => ops.push(Op::Stop(name(), self.grace(), None)),
-                2 => ops.extend([Op::Kill(name()), Op::Await(name(), Moment::Stopped)]),
-                3 => ops.push(Op::Exec(name(), self.command())),
-                4 => ops.push(Op::Freeze(name())),
-                _ => return ops,
+                0 | 1 => steps.push(stop(name, self.grace())),
+                2 => steps.extend([kill(name), wait(name, EventKind::Stopped)]),
+                3 => steps.push(self.exec(name)),
+                4 => steps.push(signal(name, "SIGSTOP")),
+                _ => return steps,
             }
         }
         if self.chance(40) {
-            ops.push(Op::Remove(name()));
+            steps.push(remove(name));
             if self.chance(20) {
-                ops.push(Op::ProcessExited(name()));
+                steps.push(process_exited(name));
             }
         }
-        ops
+        steps
     }
 
-    pub(super) fn work(&mut self) -> Work {
-        let code = self
-            .pick(&[0, 0, 0, 1, 1, 2, 42, 127, 137, 143, 255])
-            .unwrap_or_default();
-        let after_ms = self
-            .pick(&[0, 50, 300, 300, 500, 1_000])
-            .unwrap_or_default();
-        let signal = self.pick(&[4, 5, 7, 11]).unwrap_or(11);
-        let works = [
-            Work::UntilTerm,
-            Work::UntilTerm,
-            Work::UntilTerm,
-            Work::UntilTerm,
-            Work::IgnoreTerm,
-            Work::IgnoreTerm,
-            Work::Exit(code, after_ms),
-            Work::Exit(code, after_ms),
-            Work::Exit(code, after_ms),
-            Work::Exit(0, 0),
-            Work::Die(signal, after_ms.max(50)),
-            Work::DumpCore,
-            Work::Oom,
-            Work::OomOfChild,
-            Work::OomGroup,
-            Work::OomOnTerm,
-            Work::OrphanChild,
-            Work::MissingProgram,
-            Work::Zombies,
-            Work::UntilSignal,
-        ];
-        let work = self.pick(&works).unwrap_or(Work::UntilTerm);
-        let is_possible = match work {
-            Work::DumpCore => self.can.meets(Need::CorePipe),
-            Work::OomGroup => self.can.meets(Need::CgroupV2) && self.can.meets(Need::MemoryLimit),
-            work => !work.needs_memory() || self.can.meets(Need::MemoryLimit),
-        };
-        if is_possible {
-            work
-        } else {
-            Work::Exit(1, 300)
-        }
-    }
-
-    pub(super) fn kind(&mut self) -> ContainerKind {
-        let kinds = [
-            ContainerKind::Tty,
-            ContainerKind::WithMetadata,
-            ContainerKind::Bulky,
-            ContainerKind::StopSignal,
-        ];
-        if self.chance(75) {
-            return ContainerKind::Plain;
-        }
-        match self.pick(&kinds) {
-            Some(ContainerKind::StopSignal) if !self.can.meets(Need::StopSignal) => {
-                ContainerKind::Plain
-            }
-            kind => kind.unwrap_or_default(),
-        }
-    }
-
-    pub(super) fn grace(&mut self) -> u8 {
-        self.pick(&[0, 0, 1, 2, 2, 5]).unwrap_or_default()
-    }
-
-    pub(super) fn command(&mut self) -> Command {
+    /// A command: short or slow, killed, or one that does not end in time.
+    pub(super) fn exec(&mut self, name: &str) -> Step {
+        let exit = |code: u8, after: &str| json!({"exit": {"code": code, "after": after}});
         let commands = [
-            Command::Exit(0),
-            Command::Exit(0),
-            Command::Exit(1),
-            Command::Slow(500),
-            Command::Slow(1_500),
-            Command::Killed,
-            Command::TimesOut,
+            (exit(0, "0s"), "10s"),
+            (exit(0, "0s"), "10s"),
+            (exit(1, "0s"), "10s"),
+            (exit(0, "500ms"), "10s"),
+            (exit(0, "1500ms"), "10s"),
+            (json!({"die": {"signal": 9}}), "10s"),
+            (json!("ignore-term"), "1s"),
         ];
-        self.pick(&commands).unwrap_or(Command::Exit(0))
+        let (runs, timeout) = self.pick(&commands).unwrap_or_default();
+        step(
+            "exec",
+            json!({"container": name, "runs": runs, "timeout": timeout}),
+        )
     }
 
     /// A container that fails and is started anew, as a kubelet does: the last attempt is kept.
@@ -169,26 +123,21 @@ impl Generator<'_> {
             return self.another_pod();
         };
         let after_ms = self.pick(&[0, 50, 300]).unwrap_or_default();
-        let work = Work::Exit(1, after_ms);
-        let first = self.name("c");
-        let mut ops = vec![
-            create(&first, &pod, work, ContainerKind::Plain, None),
-            Op::Start(first.clone(), None),
-            Op::Await(first.clone(), Moment::Stopped),
-        ];
-        let mut earlier = first;
+        let work = exits(1, after_ms);
+        let mut earlier = self.name("c");
+        let mut steps = started(&earlier, &pod, &[&work]);
+        steps.push(wait(&earlier, EventKind::Stopped));
         for _ in 0..=self.below(2) {
             let next = self.name("c");
-            let kind = ContainerKind::NextAttempt;
-            ops.push(create(&next, &pod, work, kind, Some(&earlier)));
-            ops.push(Op::Start(next.clone(), None));
+            let attempt = json!({"attempt-of": earlier});
+            steps.extend(started(&next, &pod, &[&work, &attempt]));
             if self.chance(50) {
-                ops.push(Op::Remove(earlier));
+                steps.push(remove(&earlier));
             }
-            ops.push(Op::Await(next.clone(), Moment::Stopped));
+            steps.push(wait(&next, EventKind::Stopped));
             earlier = next;
         }
-        ops
+        steps
     }
 
     /// A container is stopped and started anew.
@@ -199,22 +148,15 @@ impl Generator<'_> {
         let pod = self.pod_of(&old);
         let next = self.name("c");
         let work = self.work();
-        let mut ops = vec![Op::Stop(old.clone(), self.grace(), None)];
+        let mut steps = vec![stop(&old, self.grace())];
         if self.chance(30) {
-            ops.push(Op::Await(old.clone(), Moment::Stopped));
+            steps.push(wait(&old, EventKind::Stopped));
         }
-        ops.push(create(
-            &next,
-            &pod,
-            work,
-            ContainerKind::NextAttempt,
-            Some(&old),
-        ));
-        ops.push(Op::Start(next, None));
+        steps.extend(started(&next, &pod, &[&work, &json!({"attempt-of": old})]));
         if self.chance(60) {
-            ops.push(Op::Remove(old));
+            steps.push(remove(&old));
         }
-        ops
+        steps
     }
 
     pub(super) fn probes(&mut self) -> Plan {
@@ -222,12 +164,10 @@ impl Generator<'_> {
             return self.life();
         };
         let count = 1 + self.below(2);
-        (0..count)
-            .map(|_| Op::Exec(container.clone(), self.command()))
-            .collect()
+        (0..count).map(|_| self.exec(&container)).collect()
     }
 
-    /// One operation on whatever is there.
+    /// One step on whatever is there.
     pub(super) fn poke(&mut self) -> Plan {
         let lives = [
             Life::Created,
@@ -242,70 +182,139 @@ impl Generator<'_> {
         let Some(name) = found.or_else(|| self.some(&lives)) else {
             return self.life();
         };
-        let op = match self.below(14) {
-            0 | 1 => Op::Start(name, None),
-            2 | 3 => Op::Stop(name, self.grace(), None),
-            4 => Op::Stop(name, self.grace(), Some(20)),
-            5..8 => Op::Remove(name),
-            8 => Op::RemoveByPrefix(name),
-            9 => Op::Kill(name),
-            10 => Op::Freeze(name),
-            11 => Op::Await(name, Moment::Stopped),
-            12 => Op::Exec(name, self.command()),
-            _ => Op::Start(name, Some(5)),
-        };
-        let is_stop = matches!(op, Op::Stop(_, _, None));
-        let again = if is_stop && self.chance(30) {
-            Some(op.clone())
-        } else {
-            None
-        };
-        [op].into_iter().chain(again).collect()
+        let name = &name;
+        match self.below(14) {
+            0 | 1 => vec![start(name)],
+            2 | 3 => {
+                let stop = stop(name, self.grace());
+                let times = if self.chance(30) { 2 } else { 1 };
+                vec![stop; times]
+            }
+            4 => {
+                let grace = format!("{}s", self.grace());
+                let keys = json!({"container": name, "grace": grace, "abandon-after": "20ms"});
+                vec![step("stop", keys)]
+            }
+            5..8 => vec![remove(name)],
+            8 => vec![step(
+                "remove",
+                json!({"container": name, "by-prefix": true}),
+            )],
+            9 => vec![kill(name)],
+            10 => vec![signal(name, "SIGSTOP")],
+            11 => vec![wait(name, EventKind::Stopped)],
+            12 => vec![self.exec(name)],
+            _ => vec![abandoned_start(name)],
+        }
     }
 
+    /// A container that joins the PID namespace of another.
     pub(super) fn pid_target(&mut self) -> Plan {
-        let mut ops = Vec::new();
+        let mut steps = Vec::new();
         let (target, pod) = match (self.some(&[Life::Running]), self.some_pod()) {
             (Some(target), _) => (target.clone(), self.pod_of(&target)),
             (None, Some(pod)) => {
                 let target = self.name("c");
-                let (work, kind) = (Work::UntilTerm, ContainerKind::Plain);
-                ops.push(create(&target, &pod, work, kind, None));
-                ops.push(Op::Start(target.clone(), None));
+                steps.extend(started(&target, &pod, &[&until_term()]));
                 (target, pod)
             }
             (None, None) => return self.life(),
         };
         let name = self.name("c");
-        let work = self
-            .pick(&[Work::IgnoreTerm, Work::Exit(7, 300)])
-            .unwrap_or(Work::IgnoreTerm);
-        let kind = ContainerKind::PidTarget;
-        ops.extend([
-            create(&name, &pod, work, kind, Some(&target)),
-            Op::Start(name.clone(), None),
-            Op::Await(name.clone(), Moment::Started),
+        let works = [ignore_term(), exits(7, 300)];
+        let work = self.pick(&works).unwrap_or_else(ignore_term);
+        let container = create(&name, &pod, &[&work, &json!({"pid-target": target})]);
+        let is_short = ends(&container);
+        steps.extend([
+            Step::Create(container),
+            start(&name),
+            wait(&name, EventKind::Started),
         ]);
-        if work.ends() && self.chance(60) {
-            ops.push(Op::Await(name, Moment::Stopped));
+        if is_short && self.chance(60) {
+            steps.push(wait(&name, EventKind::Stopped));
         }
         if self.chance(50) {
-            ops.push(Op::Stop(target, 2, None));
+            steps.push(stop(&target, 2));
         }
-        ops
+        steps
     }
 
     /// A container that lives while another one is killed for the memory of their pod.
     pub(super) fn killed_sibling(&mut self, pod: &str) -> Plan {
         let (lives, hog) = (self.name("c"), self.name("c"));
-        let plain = ContainerKind::Plain;
-        vec![
-            create(&lives, pod, Work::IgnoreTerm, plain, None),
-            Op::Start(lives.clone(), None),
-            create(&hog, pod, Work::OomByPod, plain, None),
-            Op::Start(hog.clone(), None),
-            Op::Await(hog, Moment::Stopped),
-            Op::Stop(lives, self.grace(), None),
-        ]
+        let mut steps = started(&lives, pod, &[&ignore_term()]);
+        steps.extend(started(&hog, pod, &[&allocates()]));
+        steps.extend([wait(&hog, EventKind::Stopped), stop(&lives, self.grace())]);
+        steps
     }
+
+    /// What cannot be made, or is given up.
+    pub(super) fn failure(&mut self) -> Plan {
+        let Some(pod) = self.some_pod() else {
+            return self.another_pod();
+        };
+        let name = self.name("c");
+        let keys = match self.below(6) {
+            0 | 1 => json!({"image": "missing"}),
+            2 => {
+                let lives = [Life::Running, Life::Created, Life::Exited];
+                let Some(twin) = self.some(&lives) else {
+                    return self.life();
+                };
+                let twin_pod = self.pod_of(&twin);
+                let twin = create(
+                    &name,
+                    &twin_pod,
+                    &[&until_term(), &json!({"same-as": twin})],
+                );
+                return vec![Step::Create(twin)];
+            }
+            3 => json!({"abandon-after": "5ms"}),
+            4 => {
+                let mut refused = sandbox(&self.name("p"));
+                if let Step::Sandbox(refused) = &mut refused {
+                    refused.runtime_handler = Some("no-such-handler".to_owned());
+                }
+                return vec![refused];
+            }
+            _ => {
+                return vec![
+                    Step::Create(create(&name, &pod, &[&until_term()])),
+                    abandoned_start(&name),
+                    stop(&name, 0),
+                    remove(&name),
+                ];
+            }
+        };
+        vec![Step::Create(create(&name, &pod, &[&until_term(), &keys]))]
+    }
+
+    /// A container whose low-level runtime crashes.
+    pub(super) fn crash(&mut self, pod: &str) -> Plan {
+        let name = self.name("c");
+        let flaws = [
+            "crash-at-create",
+            "crash-at-start",
+            "crash-at-kill",
+            "crash-at-delete",
+        ];
+        let flaw = self.pick(&flaws).unwrap_or("crash-at-start");
+        let work = match flaw {
+            "crash-at-delete" => exits(42, 1_000),
+            _ => until_term(),
+        };
+        let mut steps = started(&name, pod, &[&work, &json!({"flaw": flaw})]);
+        if flaw == "crash-at-kill" {
+            steps.extend([wait(&name, EventKind::Started), stop(&name, 2)]);
+        } else {
+            steps.push(wait(&name, EventKind::Stopped));
+        }
+        steps.extend([relist(pod), remove(&name), remove(&name)]);
+        steps
+    }
+}
+
+/// A start that the client gives up on.
+fn abandoned_start(name: &str) -> Step {
+    step("start", json!({"container": name, "abandon-after": "5ms"}))
 }

@@ -1,222 +1,202 @@
-//! Operations around others.
+//! Steps around others.
 
 use std::collections::BTreeSet;
+use std::mem::take;
+use std::time::Duration;
 
-use super::{Container, End, Life, PodState, Remains, Taken, World, plan_of};
-use crate::case::Need;
-use crate::explore::plan::{ContainerKind, Moment, Op, Plan, Work};
+use super::{Container, Life, PodState, Remains, World};
+use crate::case::{CallOutcome, RestartRuntimeStep, RuntimeEndSpec, Step, StopStep, WorkloadSpec};
+use crate::explore::plan::{Plan, wait_for_end};
+use crate::history::EventKind;
 
 impl World {
-    pub(super) fn take_block(&mut self, op: Op) -> Option<Taken> {
+    /// Takes a step with what is legal inside it, and the steps that have to follow it.
+    pub(super) fn take_block(&mut self, mut step: Step) -> Plan {
         let before = self.clone();
-        let taken = self.try_block(op);
-        if taken.is_none() {
+        if !self.try_block(&mut step) {
             *self = before;
+            return Vec::new();
         }
-        taken
+        let is_restart = matches!(step, Step::RestartRuntime(_));
+        let ended = before.streams.iter();
+        let ended = ended.filter(|(_, stream)| is_restart && !stream.stalled);
+        let ends = ended.map(|(name, _)| wait_for_end(name));
+        [step].into_iter().chain(ends).collect()
     }
 
-    pub(super) fn try_block(&mut self, op: Op) -> Option<Taken> {
-        match op {
-            Op::Resubscribe(ops) => {
+    /// Takes what is legal inside a step; returns whether the step is legal itself.
+    fn try_block(&mut self, step: &mut Step) -> bool {
+        match step {
+            Step::Resubscribe(it) => {
                 if self.around.concurrent || self.around.unsubscribed {
-                    return None;
+                    return false;
                 }
-                let inner = self.without_stream(ops, false);
-                Some(block(Op::Resubscribe, inner))
+                it.meanwhile = self.without_stream(take(&mut it.meanwhile), false);
+                true
             }
-            Op::OnEvent(name, event, ops) => {
-                let had = self.containers.get(&name)?.has(event);
-                let inner = self.take_all(ops);
-                let has = self.containers.get(&name)?.has(event);
-                let is_new = has && !had && !self.around.unsubscribed;
-                self.containers.get_mut(&name)?.asked |= is_new && event != Moment::Deleted;
-                is_new.then(|| block(|ops| Op::OnEvent(name, event, ops), inner))
-            }
-            Op::Poll(name, ops) => self.poll(name, ops),
-            Op::Prompt(seconds, ops) => {
-                let inner = self.take_all(ops);
-                (!inner.is_empty()).then(|| block(|ops| Op::Prompt(seconds, ops), inner))
-            }
-            Op::Silence(seconds, ops) => {
-                if !self.is_quiet() {
-                    return None;
+            Step::OnEvent(it) => {
+                if self
+                    .containers
+                    .get(&it.of)
+                    .is_none_or(|of| of.has(it.event))
+                {
+                    return false;
                 }
-                let inner = self.take_all(ops.into_iter().filter(is_silent).collect());
-                Some(block(|ops| Op::Silence(seconds, ops), inner))
+                self.take_inside(&mut it.steps);
+                let unsubscribed = self.around.unsubscribed;
+                self.containers.get_mut(&it.of).is_some_and(|of| {
+                    let is_new = of.has(it.event) && !unsubscribed;
+                    of.asked |= is_new && it.event != EventKind::Deleted;
+                    is_new
+                })
             }
-            Op::StepClock(back, ops) => {
-                let can = self.can.meets(Need::ClockSteps) && !self.around.concurrent;
-                if !can || self.around.unsubscribed {
-                    return None;
-                }
-                let inner = self.take_all(ops);
-                self.clock_stepped |= !inner.is_empty();
-                (!inner.is_empty()).then(|| block(|ops| Op::StepClock(back, ops), inner))
+            Step::PollDuring(it) => {
+                // What is read while another client removes it is no state at rest.
+                let container = self.containers.get(&it.of).map(|it| &it.scope);
+                let scope = container.or(self.pods.get(&it.of).map(|it| &it.scope));
+                let is_here = scope.is_some_and(|scope| self.is_in_scope(scope));
+                is_here && !self.is_contested(&it.of) && self.take_inside(&mut it.steps)
             }
-            Op::FreezeMonitor(name, ops) => self.freeze_monitor(name, ops),
-            Op::FillDisk(name, ops) => self.fill_disk(name, ops),
-            Op::Repeat(times, workers, ops) => {
+            Step::CallsReturnWithin(it) => self.take_inside(&mut it.steps),
+            Step::StaysSilent(it) => {
+                it.steps.retain(is_silent);
+                let is_quiet = self.is_quiet();
+                self.take_inside(&mut it.steps);
+                is_quiet
+            }
+            Step::StepClock(it) => {
+                let is_alone = !self.around.concurrent && !self.around.unsubscribed;
+                let is_taken = is_alone && self.take_inside(&mut it.steps);
+                self.clock_stepped |= is_taken;
+                is_taken
+            }
+            Step::FreezeMonitor(it) => self.freeze_monitor(&it.container, &mut it.steps),
+            Step::FillDisk(it) => {
+                // Exits are reported once the monitor has room again. Other calls may fail
+                // meanwhile, whichever container they are about.
+                let is_exit = |step: &Step| matches!(step, Step::Kill(_) | Step::ProcessExited(_));
+                it.steps.retain(is_exit);
+                self.is_calm_around(&it.container)
+                    && !self.around.unsubscribed
+                    && self.take_inside(&mut it.steps)
+            }
+            Step::Repeat(it) => {
                 let bulky =
-                    |it: &Container| it.kind == ContainerKind::Bulky && it.life != Life::Removed;
+                    |it: &Container| it.spec.annotation_kib.is_some() && it.life != Life::Removed;
                 // Each event of its pod shows it, and a history has its limit.
-                if times > 10 && self.containers.values().any(bulky) {
-                    return None;
-                }
-                let inner = self.apart(ops)?;
-                Some(block(|ops| Op::Repeat(times, workers, ops), inner))
+                let is_much = it.times > Some(10) && self.containers.values().any(bulky);
+                !is_much && self.take_apart(&mut it.steps)
             }
-            Op::EachHandler(ops) => {
-                if !self.can.meets(Need::Handlers) {
-                    return None;
-                }
-                let before: BTreeSet<String> = self.pods.keys().cloned().collect();
-                let inner = self.apart(ops)?;
-                for (name, pod) in &mut self.pods {
-                    pod.names_handler |= !before.contains(name);
-                }
-                Some(block(Op::EachHandler, inner))
-            }
-            Op::Restart {
-                kill,
-                back_off,
-                during,
-                meanwhile,
-            } => self.restart((kill, back_off), during, meanwhile),
-            _ => None,
+            Step::ForEachHandler(it) => self.take_for_handlers(&mut it.steps),
+            Step::RestartRuntime(it) => self.restart(it),
+            _ => false,
         }
     }
 
-    pub(super) fn poll(&mut self, name: String, ops: Plan) -> Option<Taken> {
-        let of_container = self.containers.get(&name).map(|it| it.scope.clone());
-        let of_pod = self.pods.get(&name).map(|it| it.scope.clone());
-        // What is read while another client removes it is no state at rest.
-        if self.is_contested(&name) || !self.is_in_scope(&of_container.or(of_pod)?) {
-            return None;
-        }
-        let inner = self.take_all(ops);
-        (!inner.is_empty()).then(|| block(|ops| Op::Poll(name, ops), inner))
+    /// Takes what is legal of steps; returns whether there is any.
+    fn take_inside(&mut self, steps: &mut Plan) -> bool {
+        *steps = self.take_all(take(steps));
+        !steps.is_empty()
     }
 
-    pub(super) fn freeze_monitor(&mut self, name: String, ops: Plan) -> Option<Taken> {
-        let allowed = self.can.disruption && self.can.meets(Need::Monitor);
-        let container = self.containers.get(&name)?;
-        let pod = container.pod.clone();
-        let is_calm = self.around.frozen.is_none() && !self.around.concurrent;
-        if !allowed || container.life != Life::Running || !is_calm {
-            return None;
+    /// Whether a container runs, and nothing disturbs its monitor.
+    fn is_calm_around(&self, name: &str) -> bool {
+        let container = self.containers.get(name);
+        let runs = container.is_some_and(|it| it.life == Life::Running);
+        runs && self.around.frozen.is_none() && !self.around.concurrent
+    }
+
+    fn freeze_monitor(&mut self, name: &str, steps: &mut Plan) -> bool {
+        if !self.is_calm_around(name) {
+            return false;
         }
-        self.around.frozen = Some((pod, name.clone()));
-        let inner = self.take_all(ops);
+        let container = self.containers.get(name);
+        self.around.frozen = container.map(|it| (it.spec.sandbox.clone(), name.to_owned()));
+        let is_taken = self.take_inside(steps);
         self.around.frozen = None;
-        (!inner.is_empty()).then(|| block(|ops| Op::FreezeMonitor(name, ops), inner))
+        is_taken
     }
 
-    /// Exits while a monitor has no room on its disk: they are reported once it has room again.
-    /// Other calls may fail meanwhile, whichever container they are about.
-    pub(super) fn fill_disk(&mut self, name: String, ops: Plan) -> Option<Taken> {
-        let allowed = self.can.disruption && self.can.meets(Need::SmallDisk);
-        let is_calm =
-            self.around.frozen.is_none() && !self.around.concurrent && !self.around.unsubscribed;
-        if !allowed || !is_calm || self.containers.get(&name)?.life != Life::Running {
-            return None;
-        }
-        let is_exit = |op: &Op| matches!(op, Op::Kill(_) | Op::ProcessExited(_));
-        let inner = self.take_all(ops.into_iter().filter(is_exit).collect());
-        (!inner.is_empty()).then(|| block(|ops| Op::FillDisk(name, ops), inner))
-    }
-
-    /// Takes operations that are taken several times: they act on what they make themselves.
-    pub(super) fn apart(&mut self, ops: Plan) -> Option<Vec<Taken>> {
+    /// Takes steps that are taken several times: they act on what they make themselves.
+    fn take_apart(&mut self, steps: &mut Plan) -> bool {
         if self.around.isolated > 0 || self.around.unsubscribed {
-            return None;
+            return false;
         }
         self.branches += 1;
         self.scopes.push(self.branches);
         self.around.isolated = self.scopes.len();
         let concurrent = std::mem::replace(&mut self.around.concurrent, true);
-        let inner = self.take_all(ops);
+        let is_taken = self.take_inside(steps);
         self.around.concurrent = concurrent;
         self.around.isolated = 0;
         self.scopes.pop();
-        (!inner.is_empty()).then_some(inner)
+        is_taken
     }
 
-    pub(super) fn restart(
-        &mut self,
-        (kill, back_off): (bool, bool),
-        during: Plan,
-        meanwhile: Plan,
-    ) -> Option<Taken> {
-        let can = self.can.disruption && self.can.meets(Need::RuntimeKill);
-        if !can || self.around.concurrent || self.around.unsubscribed {
-            return None;
+    /// Takes steps once for each handler: their sandboxes ask for it by its name.
+    fn take_for_handlers(&mut self, steps: &mut Plan) -> bool {
+        let before: BTreeSet<String> = self.pods.keys().cloned().collect();
+        let is_taken = self.take_apart(steps);
+        for (name, pod) in &mut self.pods {
+            pod.names_handler |= !before.contains(name);
         }
-        let begun = self.begin(kill, during);
-        let streams = std::mem::take(&mut self.streams).into_iter();
-        let ends = streams.filter(|(_, stream)| !stream.stalled);
-        let ends = ends.map(|(name, _)| name).collect();
-        let inner = self.without_stream(meanwhile, true);
-        let plans = (plan_of(&begun), plan_of(&inner));
-        Some(Taken {
-            op: Op::Restart {
-                kill,
-                back_off,
-                during: plans.0,
-                meanwhile: plans.1,
-            },
-            end: End::Success,
-            inner: vec![begun, inner],
-            ends,
-        })
+        is_taken
     }
 
-    /// Stops that are under way when the runtime is killed: their grace periods are longer than it
-    /// lives, and what they are to stop runs on.
-    fn begin(&mut self, kill: bool, during: Plan) -> Vec<Taken> {
-        let mut begun = Vec::new();
-        for op in during {
-            let Op::Stop(name, 10.., None) = &op else {
-                continue;
-            };
-            let Some(container) = self.containers.get_mut(name) else {
-                continue;
-            };
-            let stubborn = container.work == Work::IgnoreTerm;
-            if kill && stubborn && container.life == Life::Running && begun.is_empty() {
-                container.events = None;
-                begun.push(Taken {
-                    op,
-                    end: End::Either,
-                    inner: Vec::new(),
-                    ends: Vec::new(),
-                });
-            }
+    fn restart(&mut self, it: &mut RestartRuntimeStep) -> bool {
+        if self.around.concurrent || self.around.unsubscribed {
+            return false;
         }
-        begun
+        let kill = it.by == RuntimeEndSpec::Kill;
+        let mut begun = false;
+        it.during.retain_mut(|step| {
+            let begins = match step {
+                Step::Stop(stop) if kill && !begun => self.begins(stop),
+                _ => false,
+            };
+            begun |= begins;
+            begins
+        });
+        self.streams.clear();
+        it.meanwhile = self.without_stream(take(&mut it.meanwhile), true);
+        true
     }
 
-    /// Takes operations while nobody listens: what comes meanwhile is uncertain, as is what has
-    /// not been seen before.
-    pub(super) fn without_stream(&mut self, ops: Plan, down: bool) -> Vec<Taken> {
-        let before: Vec<(String, usize)> = self
-            .containers
-            .iter()
-            .map(|(name, it)| (name.clone(), it.events.as_ref().map_or(0, Vec::len)))
+    /// A stop that is under way when the runtime is killed: its grace period is longer than the
+    /// runtime lives, and the container runs on.
+    fn begins(&mut self, stop: &mut StopStep) -> bool {
+        let Some(container) = self.containers.get_mut(&stop.container) else {
+            return false;
+        };
+        let stubborn = container.spec.workload == WorkloadSpec::IgnoreTerm;
+        let is_long = stop.grace >= Duration::from_secs(10) && stop.abandon_after.is_none();
+        let begins = stubborn && is_long && container.life == Life::Running;
+        if begins {
+            container.events = None;
+            stop.expect = CallOutcome::Either;
+        }
+        begins
+    }
+
+    /// Takes steps while nobody listens: what comes meanwhile is uncertain, as is what has not been
+    /// seen before.
+    fn without_stream(&mut self, steps: Plan, down: bool) -> Plan {
+        let count = |it: &Container| it.events.as_ref().map(Vec::len);
+        let containers = self.containers.iter();
+        let before: Vec<(String, usize)> = containers
+            .map(|(name, it)| (name.clone(), count(it).unwrap_or(0)))
             .collect();
-        let around = std::mem::take(&mut self.around);
+        let around = take(&mut self.around);
         self.around.unsubscribed = true;
         self.around.down = down;
-        let pods: Vec<(String, PodState)> = self.pod_states();
-        let inner = self.take_all(ops);
+        let pods = self.pod_states();
+        let inner = self.take_all(steps);
         self.around = around;
         for (name, container) in &mut self.containers {
-            let had = before
-                .iter()
-                .find(|(other, _)| other == name)
-                .map(|(_, count)| *count);
-            let has = container.events.as_ref().map(Vec::len);
-            if had != has || container.seen != has.unwrap_or(0) || container.life == Life::Ending {
+            let had = before.iter().find(|(other, _)| other == name);
+            let has = count(container);
+            let is_new = had.map(|(_, count)| *count) != has;
+            if is_new || container.seen != has.unwrap_or(0) || container.life == Life::Ending {
                 container.events = None;
             }
             // What has not been seen yet may come before there is a stream again.
@@ -230,46 +210,31 @@ impl World {
         for stream in self.streams.values_mut() {
             stream.accompanied = false;
         }
-        let after = self.pod_states();
         for (name, pod) in &mut self.pods {
-            let is_same = |of: &[(String, PodState)]| {
-                of.iter()
-                    .find(|(other, _)| other == name)
-                    .map(|(_, state)| *state)
-            };
-            if is_same(&pods) != is_same(&after) || !pod.seen || pod.state != PodState::Ready {
+            let had = pods.iter().find(|(other, _)| other == name);
+            let is_same = had.is_some_and(|(_, state)| *state == pod.state);
+            if !is_same || !pod.seen || pod.state != PodState::Ready {
                 pod.has_certain_events = false;
             }
         }
         inner
     }
 
-    pub(super) fn pod_states(&self) -> Vec<(String, PodState)> {
+    fn pod_states(&self) -> Vec<(String, PodState)> {
         let pods = self.pods.iter();
         pods.map(|(name, pod)| (name.clone(), pod.state)).collect()
     }
 }
 
-/// A block with the operations inside it that were taken.
-fn block(of: impl FnOnce(Plan) -> Op, inner: Vec<Taken>) -> Taken {
-    Taken {
-        op: of(plan_of(&inner)),
-        end: End::Success,
-        inner: vec![inner],
-        ends: Vec::new(),
-    }
-}
-
-/// Whether an operation causes no event.
-fn is_silent(op: &Op) -> bool {
+/// Whether a step causes no event.
+fn is_silent(step: &Step) -> bool {
     matches!(
-        op,
-        Op::Exec(..)
-            | Op::Call(..)
-            | Op::CallUnknown(_)
-            | Op::Relist(_)
-            | Op::ListWithFilters(..)
-            | Op::Freeze(_)
-            | Op::OutsideCri
+        step,
+        Step::Exec(_)
+            | Step::Call(_)
+            | Step::Relist(_)
+            | Step::ListWithFilters(_)
+            | Step::Signal(_)
+            | Step::OutsideCri(_)
     )
 }

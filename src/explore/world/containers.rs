@@ -1,66 +1,54 @@
-//! What operations on containers need, and what comes of them.
+//! What steps on containers need, and what comes of them.
 
-use super::{Container, End, EndedBy, Life, PodState, Remains, Unmade, World};
-use crate::case::Need;
+use std::time::Duration;
+
+use super::{Container, EndedBy, Life, PodState, Remains, Unmade, World};
+use crate::case::{CallOutcome, CreateStep, ExecStep, SandboxStep, WorkloadSpec};
 use crate::explore::capabilities::Behaviour;
-use crate::explore::plan::{Command, ContainerKind, Moment, Op, PodKind, Work};
+use crate::explore::plan::{ends, lasts};
+use crate::history::{EventKind, Flaw};
 
 impl World {
-    pub(super) fn create(&mut self, op: &Op) -> Option<End> {
-        let Op::Create {
-            name,
-            pod,
-            work,
-            kind,
-            other,
-        } = op
-        else {
-            return None;
-        };
-        let home = self.pods.get(pod)?.clone();
-        if !self.is_in_scope(&home.scope) || !self.can_run(*work, *kind, home.kind) {
-            return None;
-        }
-        if let Some(other) = other
-            && !self.fits(*kind, pod, other)
+    pub(super) fn create(&mut self, it: &CreateStep) -> Option<CallOutcome> {
+        let home = self.pods.get(&it.sandbox)?;
+        let others = [&it.attempt_of, &it.pid_target, &it.same_as];
+        let mut names = others.into_iter().flatten().chain([&it.sandbox]);
+        let contested = names.any(|name| self.is_contested(name));
+        if !self.is_in_scope(&home.scope)
+            || !self.can_run(it, &home.spec)
+            || !self.fits(it)
+            || self.names.contains(&it.binding)
         {
             return None;
         }
-        let contested =
-            self.is_contested(pod) || other.as_ref().is_some_and(|other| self.is_contested(other));
-        if contested && *kind == ContainerKind::Twin || self.names.contains(name) {
-            return None;
-        }
-        let remains = match (kind, home.state) {
-            (ContainerKind::NoImage | ContainerKind::Twin, PodState::Ready) if !contested => {
-                Some((Remains::Absent, End::Failure))
+        let refused = it.image.is_some() || it.same_as.is_some();
+        let unmade = match home.state {
+            PodState::Ready if refused && !contested => {
+                Some((Remains::Absent, CallOutcome::Failure))
             }
-            (ContainerKind::NoImage | ContainerKind::Twin, _)
-            | (ContainerKind::Abandoned, PodState::Removed) => return None,
-            (_, PodState::Removed) => Some((Remains::Absent, End::Failure)),
-            (ContainerKind::Abandoned, _) => Some((Remains::Consistent, End::Success)),
-            (_, PodState::Stopped) => Some((Remains::Consistent, End::Either)),
-            (_, PodState::Dead) => return None,
-            (_, PodState::Ready) if contested => Some((Remains::Consistent, End::Either)),
-            (_, PodState::Ready) => None,
+            _ if refused => return None,
+            PodState::Removed if it.abandon_after.is_some() => return None,
+            PodState::Removed => Some((Remains::Absent, CallOutcome::Failure)),
+            _ if it.abandon_after.is_some() => Some((Remains::Consistent, CallOutcome::Success)),
+            PodState::Stopped => Some((Remains::Consistent, CallOutcome::Either)),
+            PodState::Dead => return None,
+            PodState::Ready if contested => Some((Remains::Consistent, CallOutcome::Either)),
+            PodState::Ready => None,
         };
-        self.bind(name);
-        if let Some((remains, end)) = remains {
-            let pod = Some(pod.clone());
-            self.unmade.insert(name.clone(), Unmade { remains, pod });
+        self.bind(&it.binding);
+        if let Some((remains, end)) = unmade {
+            let pod = Some(it.sandbox.clone());
+            self.unmade
+                .insert(it.binding.clone(), Unmade { remains, pod });
             return Some(end);
         }
-        let joined = *kind == ContainerKind::PidTarget;
         let container = Container {
-            pod: pod.clone(),
-            work: *work,
-            kind: *kind,
+            spec: it.clone(),
             life: Life::Created,
-            events: (!self.around.unsubscribed).then(|| vec![Moment::Created]),
+            events: (!self.around.unsubscribed).then(|| vec![EventKind::Created]),
             tail: Vec::new(),
             asked: false,
             seen: 0,
-            target: other.clone().filter(|_| joined),
             ended_by: None,
             listed: false,
             started: None,
@@ -69,50 +57,55 @@ impl World {
             has_begun: false,
             scope: self.scopes.clone(),
         };
-        self.containers.insert(name.clone(), container);
-        Some(End::Success)
+        self.containers.insert(it.binding.clone(), container);
+        Some(CallOutcome::Success)
     }
 
-    /// Whether a new container in a sandbox can refer to another one.
-    fn fits(&self, kind: ContainerKind, pod: &str, other: &str) -> bool {
-        let Some(other) = self.containers.get(other) else {
-            return false;
+    /// Whether a new container in a sandbox can refer to the others that it names.
+    fn fits(&self, it: &CreateStep) -> bool {
+        let fits = |other: &Option<String>, can_be: fn(&Container) -> bool| {
+            other.as_ref().is_none_or(|other| {
+                let other = self.containers.get(other);
+                let mut other = other.into_iter();
+                other.any(|other| {
+                    can_be(other) && other.spec.sandbox == it.sandbox && self.is_own(&other.scope)
+                })
+            })
         };
-        let fits = match kind {
-            ContainerKind::NextAttempt => {
-                !matches!(other.life, Life::Running | Life::Created | Life::Unsure)
-            }
-            // One that has joined a namespace itself has none that would end with it.
-            ContainerKind::PidTarget => other.life == Life::Running && other.target.is_none(),
-            ContainerKind::Twin => !matches!(other.life, Life::Removed | Life::Unsure),
-            _ => false,
-        };
-        fits && other.pod == pod && self.is_own(&other.scope)
+        let is_over =
+            |it: &Container| !matches!(it.life, Life::Running | Life::Created | Life::Unsure);
+        // One that has joined a namespace itself has none that would end with it.
+        let is_target = |it: &Container| it.life == Life::Running && it.spec.pid_target.is_none();
+        let is_there = |it: &Container| !matches!(it.life, Life::Removed | Life::Unsure);
+        fits(&it.attempt_of, is_over)
+            && fits(&it.pid_target, is_target)
+            && fits(&it.same_as, is_there)
     }
 
     /// Whether this runtime, and this pod, can have such a container.
-    pub(super) fn can_run(&self, work: Work, kind: ContainerKind, home: PodKind) -> bool {
-        let of_kind = match kind {
+    fn can_run(&self, it: &CreateStep, home: &SandboxStep) -> bool {
+        let can_crash = match it.flaw {
+            None => true,
+            Some(Flaw::CrashAtDelete) => home.faulty && ends(it),
+            Some(_) => home.faulty && it.workload == WorkloadSpec::UntilTerm,
+        };
+        let can_work = match it.workload {
+            WorkloadSpec::MissingProgram => self.can.has(Behaviour::CreatesWithoutProgram),
+            WorkloadSpec::Allocate(_) => it.memory_mib.or(home.memory_mib).is_some(),
+            WorkloadSpec::AllocateOnTerm(_) | WorkloadSpec::AllocateInChild(_) => {
+                it.memory_mib.is_some()
+            }
+            _ => true,
+        };
+        // Many of them would not fit into one event.
+        let is_alone = self.around.isolated == 0 && !self.around.concurrent;
+        can_crash
+            && can_work
+            && (is_alone || it.annotation_kib.is_none())
             // There no container is the first process of its namespace.
-            ContainerKind::PidTarget => home != PodKind::SharedPid,
-            // Many of them would not fit into one event.
-            ContainerKind::Bulky => self.around.isolated == 0 && !self.around.concurrent,
-            ContainerKind::StopSignal => self.can.meets(Need::StopSignal),
-            ContainerKind::Twin => self.can.has(Behaviour::RefusesTwins),
-            ContainerKind::CrashAtCreate
-            | ContainerKind::CrashAtStart
-            | ContainerKind::CrashAtKill => home == PodKind::Faulty && work == Work::UntilTerm,
-            ContainerKind::CrashAtDelete => home == PodKind::Faulty && work.ends(),
-            _ => true,
-        };
-        let of_work = match work {
-            Work::MissingProgram => self.can.has(Behaviour::CreatesWithoutProgram),
-            Work::OomGroup => self.can.meets(Need::CgroupV2),
-            Work::OomByPod => home == PodKind::Memory,
-            Work::DumpCore => self.can.meets(Need::CorePipe),
-            _ => true,
-        };
-        of_kind && of_work && (!work.needs_memory() || self.can.meets(Need::MemoryLimit))
+            && (it.pid_target.is_none() || !home.shared_pid)
+            && (it.same_as.is_none() || self.can.has(Behaviour::RefusesTwins))
+            && (it.memory_mib.is_some() || !it.oom_group)
     }
 
     /// A container that a step here can name, if nothing else acts on it.
@@ -128,82 +121,86 @@ impl World {
         Some(container)
     }
 
-    pub(super) fn start(&mut self, name: &str, abandoned: bool) -> Option<End> {
+    pub(super) fn start(&mut self, name: &str, abandoned: bool) -> Option<CallOutcome> {
         let unsubscribed = self.around.unsubscribed;
         self.starts += 1;
         let nth = self.starts;
-        let pod = self.pods.get(&self.containers.get(name)?.pod)?;
-        let (is_ready, is_faulty) = (pod.state == PodState::Ready, pod.kind == PodKind::Faulty);
-        let target = self.containers.get(name)?.target.clone();
-        let joins = match target {
-            Some(target) => Some(self.containers.get(&target)?.life == Life::Running),
+        let spec = &self.containers.get(name)?.spec;
+        let pod = self.pods.get(&spec.sandbox)?;
+        let (is_ready, is_faulty) = (pod.state == PodState::Ready, pod.spec.faulty);
+        let joins = match &spec.pid_target {
+            Some(target) => Some(self.containers.get(target)?.life == Life::Running),
             None => None,
         };
         let container = self.own(name)?;
         match container.life {
-            Life::Running | Life::Exited if is_ready => return Some(End::Failure),
-            Life::Unsure if is_ready => return Some(End::Either),
+            Life::Running | Life::Exited if is_ready => return Some(CallOutcome::Failure),
+            Life::Unsure if is_ready => return Some(CallOutcome::Either),
             Life::Created if is_ready && joins != Some(false) => {}
             _ => return None,
         }
         if abandoned {
             container.become_uncertain();
-            return Some(End::Success);
+            return Some(CallOutcome::Success);
         }
-        let fails = container.work == Work::MissingProgram
-            || is_faulty
-                && matches!(
-                    container.kind,
-                    ContainerKind::CrashAtStart | ContainerKind::CrashAtCreate
-                );
+        let crashes = matches!(
+            container.spec.flaw,
+            Some(Flaw::CrashAtStart | Flaw::CrashAtCreate)
+        );
+        let fails = container.spec.workload == WorkloadSpec::MissingProgram || is_faulty && crashes;
         if fails {
             container.life = Life::Failed;
             container.failed = true;
             container.events = None;
-            return Some(End::Failure);
+            return Some(CallOutcome::Failure);
         }
-        container.push(Moment::Started);
+        container.push(EventKind::Started);
         container.started = Some(nth);
-        if container.work.ends() {
-            container.push(Moment::Stopped);
+        if ends(&container.spec) {
+            container.push(EventKind::Stopped);
             container.life = Life::Ending;
-            if container.kind == ContainerKind::CrashAtDelete || unsubscribed {
-                container.events = container.events.take().filter(|_| !unsubscribed);
+            if unsubscribed {
+                container.events = None;
             }
         } else {
             container.life = Life::Running;
         }
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 
-    pub(super) fn stop(&mut self, name: &str, grace_s: u8, abandoned: bool) -> Option<End> {
+    pub(super) fn stop(
+        &mut self,
+        name: &str,
+        grace: Duration,
+        abandoned: bool,
+    ) -> Option<CallOutcome> {
         let container = self.own(name)?;
         if abandoned && !matches!(container.life, Life::Running | Life::Ending) {
             return None;
         }
         container.stops = container.stops.saturating_add(1);
         let end = match container.life {
-            Life::Unsure | Life::Failed => End::Either,
+            Life::Unsure | Life::Failed => CallOutcome::Either,
             Life::Removed | Life::Created => return None,
-            Life::Exited => return Some(End::Success),
-            Life::Running | Life::Ending if container.kind == ContainerKind::CrashAtKill => {
+            Life::Exited => return Some(CallOutcome::Success),
+            Life::Running | Life::Ending if container.spec.flaw == Some(Flaw::CrashAtKill) => {
                 container.become_uncertain();
                 container.life = Life::Unsure;
-                return Some(End::Either);
+                return Some(CallOutcome::Either);
             }
-            Life::Running | Life::Ending => End::Success,
+            Life::Running | Life::Ending => CallOutcome::Success,
         };
-        if end == End::Either {
+        if end == CallOutcome::Either {
             return Some(end);
         }
         if abandoned {
             container.become_uncertain();
             self.end_joined(name);
-            return Some(End::Success);
+            return Some(CallOutcome::Success);
         }
         let has_begun = container.has_begun;
-        self.end(name, EndedBy::Stop { grace_s, has_begun });
-        Some(End::Success)
+        self.end(name, EndedBy::Stop { grace, has_begun });
+        Some(CallOutcome::Success)
     }
 
     /// A container that runs ends, and with it what shares its PID namespace.
@@ -213,7 +210,7 @@ impl World {
             return;
         };
         match container.life {
-            Life::Running => container.push_unless(unsubscribed, Moment::Stopped),
+            Life::Running => container.push_unless(unsubscribed, EventKind::Stopped),
             Life::Ending => {}
             Life::Unsure => {
                 self.end_joined(name);
@@ -228,7 +225,7 @@ impl World {
     }
 
     pub(super) fn end_joined(&mut self, target: &str) {
-        let is_joined = |it: &Container| it.target.as_deref() == Some(target);
+        let is_joined = |it: &Container| it.spec.pid_target.as_deref() == Some(target);
         let joined = self.containers.iter().filter(|(_, it)| is_joined(it));
         let joined: Vec<String> = joined.map(|(name, _)| name.clone()).collect();
         let is_sure = self
@@ -244,33 +241,30 @@ impl World {
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<End> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<CallOutcome> {
         let container = self.own(name)?;
         let end = match container.life {
-            Life::Unsure => return Some(End::Either),
+            Life::Unsure => return Some(CallOutcome::Either),
             Life::Removed => return None,
-            Life::Running if container.kind == ContainerKind::CrashAtKill => return None,
+            Life::Running if container.spec.flaw == Some(Flaw::CrashAtKill) => return None,
             Life::Created | Life::Running | Life::Ending | Life::Exited | Life::Failed => {
-                if container.kind == ContainerKind::CrashAtDelete {
+                if container.spec.flaw == Some(Flaw::CrashAtDelete) {
                     container.become_uncertain();
-                    return Some(End::Either);
+                    return Some(CallOutcome::Either);
                 }
-                End::Success
+                CallOutcome::Success
             }
         };
         self.end(name, EndedBy::Removal);
         let unsubscribed = self.around.unsubscribed;
         let container = self.containers.get_mut(name)?;
-        container.push_unless(unsubscribed, Moment::Deleted);
+        container.push_unless(unsubscribed, EventKind::Deleted);
         container.life = Life::Removed;
         Some(end)
     }
 
-    pub(super) fn kill(&mut self, name: &str) -> Option<End> {
+    pub(super) fn kill(&mut self, name: &str) -> Option<CallOutcome> {
         let down = self.around.down;
-        if !self.can.meets(Need::ContainerPid) {
-            return None;
-        }
         let container = self.own(name)?;
         if container.life != Life::Running {
             return None;
@@ -279,28 +273,21 @@ impl World {
             container.events = None;
         }
         self.end(name, EndedBy::Kill);
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 
-    pub(super) fn freeze(&mut self, name: &str) -> Option<End> {
-        if !self.can.meets(Need::ContainerPid) {
-            return None;
-        }
-        (self.own(name)?.life == Life::Running).then_some(End::Success)
-    }
-
-    pub(super) fn wait(&mut self, name: &str, event: Moment) -> Option<End> {
+    pub(super) fn wait(&mut self, name: &str, event: EventKind) -> Option<CallOutcome> {
         if self.around.unsubscribed {
             return None;
         }
         if let Some(pod) = self.pods.get_mut(name) {
-            let is_sure = event == Moment::Started && pod.has_certain_events;
+            let is_sure = event == EventKind::Started && pod.has_certain_events;
             pod.seen |= is_sure;
-            return is_sure.then_some(End::Success);
+            return is_sure.then_some(CallOutcome::Success);
         }
         let frozen = self.around.frozen.as_ref().map(|(pod, _)| pod.clone());
         let container = self.own(name)?;
-        if frozen.is_some_and(|pod| pod == container.pod) {
+        if frozen.is_some_and(|pod| pod == container.spec.sandbox) {
             return None;
         }
         let at = container
@@ -309,13 +296,13 @@ impl World {
             .iter()
             .position(|it| *it == event)?;
         container.seen = container.seen.max(at + 1);
-        if event == Moment::Stopped && container.life == Life::Ending {
+        if event == EventKind::Stopped && container.life == Life::Ending {
             container.life = Life::Exited;
-            let ended = (container.started, container.work.lasts_ms());
+            let ended = (container.started, lasts(&container.spec));
             self.end_joined(name);
             self.end_shorter(ended);
         }
-        if event == Moment::Started {
+        if event == EventKind::Started {
             let others = self
                 .containers
                 .iter_mut()
@@ -324,15 +311,15 @@ impl World {
                 other.has_begun |= other.life == Life::Running && other.seen >= 2;
             }
         }
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 
     /// What was started before a container that has ended, and lasts no longer, has ended, too,
     /// though nobody may have heard of it.
-    fn end_shorter(&mut self, (started, lasts_ms): (Option<u32>, Option<u16>)) {
+    fn end_shorter(&mut self, (started, time): (Option<u32>, Option<Duration>)) {
         for container in self.containers.values_mut() {
-            let is_shorter = container.work.lasts_ms() <= lasts_ms && container.started < started;
-            let is_certain = container.started.is_some() && container.work.lasts_ms().is_some();
+            let is_shorter = lasts(&container.spec) <= time && container.started < started;
+            let is_certain = container.started.is_some() && lasts(&container.spec).is_some();
             let unheard = container.life == Life::Ending && container.events.is_none();
             if unheard && is_shorter && is_certain {
                 container.life = Life::Exited;
@@ -340,51 +327,48 @@ impl World {
         }
     }
 
-    pub(super) fn exec(&mut self, name: &str, command: Command) -> Option<End> {
-        let contested = self.is_contested(name);
-        if !self.is_own(&self.containers.get(name)?.scope) {
+    pub(super) fn exec(&mut self, it: &ExecStep) -> Option<CallOutcome> {
+        let contested = self.is_contested(&it.container);
+        let times_out = it.runs == WorkloadSpec::IgnoreTerm;
+        if !self.is_own(&self.containers.get(&it.container)?.scope) {
             return None;
         }
-        let container = self.containers.get_mut(name)?;
+        let container = self.containers.get_mut(&it.container)?;
         // A command that has run proves that the program has begun before.
-        container.has_begun |= container.life == Life::Running && command != Command::TimesOut;
-        match (container.life, command) {
-            (Life::Running, Command::TimesOut) | (Life::Ending | Life::Unsure, _) => {
-                Some(End::Either)
-            }
-            (Life::Running, _) if contested => Some(End::Either),
-            (Life::Running, _) => Some(End::Success),
+        container.has_begun |= container.life == Life::Running && !times_out;
+        match container.life {
+            Life::Running if times_out || contested => Some(CallOutcome::Either),
+            Life::Running => Some(CallOutcome::Success),
+            Life::Ending | Life::Unsure => Some(CallOutcome::Either),
             _ => None,
         }
     }
 
     /// A container of which no process is left, or soon will be none.
-    pub(super) fn process_exited(&mut self, name: &str) -> Option<End> {
-        let can = self.can.meets(Need::ContainerPid);
+    pub(super) fn process_exited(&mut self, name: &str) -> Option<CallOutcome> {
         let container = self.own(name)?;
         let is_over = match container.life {
             Life::Removed | Life::Exited => true,
-            Life::Ending => container.work.lasts_ms().is_some(),
+            Life::Ending => lasts(&container.spec).is_some(),
             _ => false,
         };
-        if !can || !is_over {
+        if !is_over {
             return None;
         }
         if container.life == Life::Ending {
             container.life = Life::Exited;
             self.end_joined(name);
         }
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 
-    pub(super) fn kill_monitor(&mut self, name: &str) -> Option<End> {
-        let allowed = self.can.disruption && self.can.meets(Need::Monitor);
+    pub(super) fn kill_monitor(&mut self, name: &str) -> Option<CallOutcome> {
         let container = self.containers.get(name)?;
-        if !allowed || container.life != Life::Running || self.around.concurrent {
+        if container.life != Life::Running || self.around.concurrent {
             return None;
         }
         // A shim watches all containers of its sandbox: what becomes of others is not certain.
-        let pod = container.pod.clone();
+        let pod = container.spec.sandbox.clone();
         let is_alone = self.names_in(&pod).iter().all(|other| {
             let other_life = self.containers.get(other).map(|it| it.life);
             other == name || matches!(other_life, Some(Life::Removed | Life::Exited))
@@ -396,6 +380,6 @@ impl World {
         let pod = self.pods.get_mut(&pod)?;
         pod.has_certain_events = false;
         pod.state = PodState::Dead;
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 }

@@ -1,11 +1,12 @@
-//! Operations of several clients at once: what more than one of them acts on is uncertain.
+//! Steps of several clients at once: what more than one of them acts on is uncertain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{End, Taken, World, plan_of};
-use crate::explore::plan::{Branch, ContainerKind, Op};
+use super::World;
+use crate::case::{ParallelStep, Step};
+use crate::explore::plan::{Branch, Plan, branches, inner, parallel, subject};
 
-/// Whether an operation changes what a name stands for, or only needs it.
+/// Whether a step changes what a name stands for, or only needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Use {
     Needs,
@@ -13,29 +14,27 @@ pub(super) enum Use {
 }
 
 impl World {
-    pub(super) fn take_parallel(&mut self, op: Op) -> Vec<Taken> {
-        let Op::Parallel(branches) = op else {
-            return Vec::new();
-        };
+    pub(super) fn take_parallel(&mut self, block: ParallelStep) -> Plan {
+        let branches = branches(block);
         if self.around.concurrent || self.around.unsubscribed {
             // One client takes them one after the other.
-            let all = branches.into_iter().flat_map(|branch| branch.ops);
+            let all = branches.into_iter().flat_map(|(_, steps)| steps);
             return self.take_all(all.collect());
         }
-        let branches = without_rivals(branches);
-        if let [only] = &branches[..] {
-            return self.take_all(only.ops.clone());
+        let mut branches = without_rivals(branches);
+        if branches.len() == 1 {
+            return self.take_all(branches.remove(0).1);
         }
         self.around.concurrent = true;
         self.around.contested = self.contested(&branches);
         let mut taken = Vec::new();
-        for branch in branches {
+        for (other_client, steps) in branches {
             self.branches += 1;
             self.scopes.push(self.branches);
-            let inner = self.take_all(branch.ops);
+            let inner = self.take_all(steps);
             self.scopes.pop();
             if !inner.is_empty() {
-                taken.push((branch.other_client, inner));
+                taken.push((other_client, inner));
             }
         }
         let contested = std::mem::take(&mut self.around.contested);
@@ -46,14 +45,19 @@ impl World {
             }
             self.end_joined(name);
         }
-        finish(taken)
+        match taken.len() {
+            0 => Vec::new(),
+            // What one branch took alone stands without a block.
+            1 => taken.remove(0).1,
+            _ => vec![parallel(taken)],
+        }
     }
 
     /// The names that one branch changes, and another changes or needs.
     fn contested(&self, branches: &[Branch]) -> BTreeSet<String> {
         let mut users = BTreeMap::<String, (BTreeSet<usize>, BTreeSet<usize>)>::new();
-        for (index, branch) in branches.iter().enumerate() {
-            for (name, how) in branch.ops.iter().flat_map(|op| self.all_names(op)) {
+        for (index, (_, steps)) in branches.iter().enumerate() {
+            for (name, how) in steps.iter().flat_map(|step| self.all_names(step)) {
                 let (users, changers) = users.entry(name).or_default();
                 users.insert(index);
                 if how == Use::Changes {
@@ -68,20 +72,20 @@ impl World {
         contested.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The names that an operation uses: with a sandbox those of its containers, and with a
-    /// container that of its sandbox.
-    fn all_names(&self, op: &Op) -> Vec<(String, Use)> {
-        let mut all = names(op);
+    /// The names that a step uses: with a sandbox those of its containers, and with a container
+    /// that of its sandbox.
+    fn all_names(&self, step: &Step) -> Vec<(String, Use)> {
+        let mut all = names(step);
         for (name, how) in all.clone() {
             if let Some(container) = self.containers.get(&name) {
-                all.push((container.pod.clone(), Use::Needs));
-                all.extend(container.target.clone().map(|target| (target, Use::Needs)));
+                let target = container.spec.pid_target.iter();
+                let needed = target.chain([&container.spec.sandbox]).cloned();
+                all.extend(needed.map(|name| (name, Use::Needs)));
             }
             if how == Use::Changes {
-                let changed = self
-                    .containers
-                    .iter()
-                    .filter(|(_, it)| it.pod == name || it.target.as_deref() == Some(&*name));
+                let changed = self.containers.iter().filter(|(_, it)| {
+                    it.spec.sandbox == name || it.spec.pid_target.as_ref() == Some(&name)
+                });
                 all.extend(changed.map(|(container, _)| (container.clone(), Use::Changes)));
             }
         }
@@ -89,85 +93,61 @@ impl World {
     }
 }
 
-/// The branches without those operations on sandboxes that an earlier branch has, too.
-fn without_rivals(branches: Vec<Branch>) -> Vec<Branch> {
+/// The branches without those steps on sandboxes that an earlier branch has, too.
+fn without_rivals(mut branches: Vec<Branch>) -> Vec<Branch> {
     let mut owners = BTreeMap::<String, usize>::new();
-    let mut kept = Vec::new();
-    for (index, mut branch) in branches.into_iter().enumerate() {
-        branch.ops.retain(|op| match op {
-            Op::StopSandbox(pod) | Op::RemoveSandbox(pod) => {
-                *owners.entry(pod.clone()).or_insert(index) == index
+    for (index, (_, steps)) in branches.iter_mut().enumerate() {
+        steps.retain(|step| match step {
+            Step::StopSandbox(_) | Step::RemoveSandbox(_) => {
+                let pod = subject(step).unwrap_or_default().to_owned();
+                *owners.entry(pod).or_insert(index) == index
             }
-            Op::Parallel(_) | Op::Resubscribe(_) | Op::Silence(..) | Op::StepClock(..) => false,
+            Step::Parallel(_)
+            | Step::Resubscribe(_)
+            | Step::StaysSilent(_)
+            | Step::StepClock(_) => false,
             _ => true,
         });
-        if !branch.ops.is_empty() {
-            kept.push(branch);
-        }
     }
-    kept
+    branches.retain(|(_, steps)| !steps.is_empty());
+    branches
 }
 
-/// The names in an operation, and what it does with each.
-pub(super) fn names(op: &Op) -> Vec<(String, Use)> {
-    let mut all = match op {
-        Op::Sandbox { attempt_of, .. } => attempt_of
-            .iter()
-            .map(|earlier| (earlier.clone(), Use::Needs))
-            .collect(),
-        Op::Create {
-            pod, other, kind, ..
-        } => {
+/// The names in a step, and what it does with each.
+pub(super) fn names(step: &Step) -> Vec<(String, Use)> {
+    let how = match step {
+        Step::Start(_)
+        | Step::Stop(_)
+        | Step::Remove(_)
+        | Step::Kill(_)
+        | Step::Signal(_)
+        | Step::KillMonitor(_)
+        | Step::StopSandbox(_)
+        | Step::RemoveSandbox(_)
+        | Step::KillSandbox(_) => Use::Changes,
+        _ => Use::Needs,
+    };
+    let mut all: Vec<(String, Use)> = subject(step)
+        .map(|name| (name.to_owned(), how))
+        .into_iter()
+        .collect();
+    let needed = match step {
+        Step::Sandbox(it) => vec![&it.attempt_of],
+        Step::Create(it) => {
             // Of a name's attempts the suite keeps count.
-            let how = match kind {
-                ContainerKind::NextAttempt => Use::Changes,
-                _ => Use::Needs,
-            };
-            let other = other.iter().map(|other| (other.clone(), how));
-            other.chain([(pod.clone(), Use::Needs)]).collect()
+            let earlier = it.attempt_of.iter().cloned();
+            all.extend(earlier.map(|earlier| (earlier, Use::Changes)));
+            all.push((it.sandbox.clone(), Use::Needs));
+            vec![&it.same_as, &it.pid_target]
         }
-        Op::Start(name, _)
-        | Op::Stop(name, ..)
-        | Op::Remove(name)
-        | Op::RemoveByPrefix(name)
-        | Op::Kill(name)
-        | Op::Freeze(name)
-        | Op::KillMonitor(name)
-        | Op::StopSandbox(name)
-        | Op::RemoveSandbox(name)
-        | Op::KillSandbox(name) => vec![(name.clone(), Use::Changes)],
-        Op::Await(name, _)
-        | Op::Exec(name, _)
-        | Op::Relist(name)
-        | Op::ListWithFilters(name, _)
-        | Op::OnEvent(name, ..)
-        | Op::Poll(name, _)
-        | Op::FreezeMonitor(name, _)
-        | Op::FillDisk(name, _)
-        | Op::ProcessExited(name)
-        | Op::Call(_, Some(name)) => vec![(name.clone(), Use::Needs)],
         _ => Vec::new(),
     };
-    all.extend(op.inner().into_iter().flatten().flat_map(names));
+    all.extend(
+        needed
+            .into_iter()
+            .flatten()
+            .map(|name| (name.clone(), Use::Needs)),
+    );
+    all.extend(inner(step).into_iter().flatten().flat_map(names));
     all
-}
-
-/// The block of what was taken in each branch; what one branch took alone stands without a block.
-fn finish(mut taken: Vec<(bool, Vec<Taken>)>) -> Vec<Taken> {
-    match taken.len() {
-        0 => Vec::new(),
-        1 => taken.pop().map(|(_, inner)| inner).unwrap_or_default(),
-        _ => {
-            let branches = taken.iter().map(|(other_client, inner)| Branch {
-                other_client: *other_client,
-                ops: plan_of(inner),
-            });
-            vec![Taken {
-                op: Op::Parallel(branches.collect()),
-                end: End::Success,
-                inner: taken.into_iter().map(|(_, inner)| inner).collect(),
-                ends: Vec::new(),
-            }]
-        }
-    }
 }

@@ -1,52 +1,41 @@
-//! What operations on sandboxes need, and what comes of them.
+//! What steps on sandboxes need, and what comes of them.
 
-use super::{Container, End, EndedBy, Life, Pod, PodState, Remains, Unmade, World};
-use crate::case::Need;
-use crate::explore::plan::{ContainerKind, Moment, PodKind};
+use super::{Container, EndedBy, Life, Pod, PodState, Remains, Unmade, World};
+use crate::case::{CallOutcome, SandboxStep};
+use crate::history::EventKind;
 
 impl World {
-    pub(super) fn sandbox(
-        &mut self,
-        name: &str,
-        attempt_of: Option<&str>,
-        kind: PodKind,
-    ) -> Option<End> {
-        let need = match kind {
-            PodKind::Plain | PodKind::SharedPid | PodKind::Labelled | PodKind::Refused => None,
-            PodKind::Network => Some(Need::Network),
-            PodKind::Memory => Some(Need::PodCgroup),
-            PodKind::Faulty => Some(Need::FaultyHandler),
-        };
-        let is_met = need.is_none_or(|need| self.can.meets(need));
-        let kind = match attempt_of {
+    pub(super) fn sandbox(&mut self, it: &SandboxStep) -> Option<CallOutcome> {
+        let spec = match &it.attempt_of {
             Some(earlier) => {
                 let earlier = self.pods.get(earlier)?;
-                if earlier.state == PodState::Ready
-                    || earlier.followed
-                    || !self.is_own(&earlier.scope)
-                {
-                    return None;
-                }
-                earlier.kind
+                let can_follow = earlier.state != PodState::Ready
+                    && !earlier.followed
+                    && earlier.spec.memory_mib.is_none()
+                    && self.is_own(&earlier.scope);
+                can_follow.then(|| earlier.spec.clone())?
             }
-            None => kind,
+            None => it.clone(),
         };
-        if !is_met || kind == PodKind::Memory && attempt_of.is_some() || !self.bind(name) {
+        if !self.bind(&it.binding) {
             return None;
         }
-        if let Some(earlier) = attempt_of.and_then(|earlier| self.pods.get_mut(earlier)) {
+        let earlier = it.attempt_of.as_ref();
+        if let Some(earlier) = earlier.and_then(|earlier| self.pods.get_mut(earlier)) {
             earlier.followed = true;
         }
-        if kind == PodKind::Refused {
-            let remains = Remains::Absent;
-            self.unmade
-                .insert(name.to_owned(), Unmade { remains, pod: None });
-            return Some(End::Failure);
+        if spec.runtime_handler.is_some() {
+            let unmade = Unmade {
+                remains: Remains::Absent,
+                pod: None,
+            };
+            self.unmade.insert(it.binding.clone(), unmade);
+            return Some(CallOutcome::Failure);
         }
         let pod = Pod {
             state: PodState::Ready,
-            kind,
-            names_handler: kind == PodKind::Faulty,
+            names_handler: spec.faulty,
+            spec,
             has_certain_events: !self.around.unsubscribed,
             scope: self.scopes.clone(),
             seen: false,
@@ -54,11 +43,11 @@ impl World {
             listed: false,
             relisted: false,
         };
-        self.pods.insert(name.to_owned(), pod);
-        Some(End::Success)
+        self.pods.insert(it.binding.clone(), pod);
+        Some(CallOutcome::Success)
     }
 
-    pub(super) fn stop_sandbox(&mut self, name: &str) -> Option<End> {
+    pub(super) fn stop_sandbox(&mut self, name: &str) -> Option<CallOutcome> {
         let will_crash = self.will_crash(name);
         let pod = self.pods.get(name)?;
         if will_crash || !self.is_own(&pod.scope) || pod.state == PodState::Removed {
@@ -69,7 +58,7 @@ impl World {
         for container in self.names_in(name) {
             self.end_with_sandbox(&container);
         }
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 
     pub(super) fn end_with_sandbox(&mut self, name: &str) {
@@ -81,7 +70,7 @@ impl World {
         self.end(name, EndedBy::Other);
     }
 
-    pub(super) fn remove_sandbox(&mut self, name: &str) -> Option<End> {
+    pub(super) fn remove_sandbox(&mut self, name: &str) -> Option<CallOutcome> {
         let will_crash = self.will_crash(name);
         let pod = self.pods.get(name)?;
         if will_crash || !self.is_own(&pod.scope) || pod.state == PodState::Removed {
@@ -95,42 +84,37 @@ impl World {
                 continue;
             };
             if container.life != Life::Removed {
-                container.push(Moment::Deleted);
+                container.push(EventKind::Deleted);
                 container.life = Life::Removed;
             }
         }
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 
     /// Whether the low-level runtime is still to crash at a container of a sandbox.
     pub(super) fn will_crash(&self, pod: &str) -> bool {
-        let is_faulty = |it: &Container| {
-            let crashes = matches!(
-                it.kind,
-                ContainerKind::CrashAtCreate
-                    | ContainerKind::CrashAtStart
-                    | ContainerKind::CrashAtKill
-                    | ContainerKind::CrashAtDelete
-            );
-            crashes && it.pod == pod && it.life != Life::Removed
+        let will_crash = |it: &Container| {
+            it.spec.flaw.is_some() && it.spec.sandbox == pod && it.life != Life::Removed
         };
-        self.containers.values().any(is_faulty)
+        self.containers.values().any(will_crash)
     }
 
     pub(in crate::explore) fn names_in(&self, pod: &str) -> Vec<String> {
-        let inside = self.containers.iter().filter(|(_, it)| it.pod == pod);
+        let inside = self
+            .containers
+            .iter()
+            .filter(|(_, it)| it.spec.sandbox == pod);
         inside.map(|(name, _)| name.clone()).collect()
     }
 
-    pub(super) fn kill_sandbox(&mut self, name: &str) -> Option<End> {
-        let allowed = self.can.disruption && self.can.meets(Need::HostPid);
+    pub(super) fn kill_sandbox(&mut self, name: &str) -> Option<CallOutcome> {
         let pod = self.pods.get(name)?;
         let can_await =
             pod.has_certain_events && !self.around.unsubscribed && !self.around.concurrent;
-        if !allowed || pod.state != PodState::Ready || !can_await || self.will_crash(name) {
+        if pod.state != PodState::Ready || !can_await || self.will_crash(name) {
             return None;
         }
         self.stop_sandbox(name)?;
-        Some(End::Success)
+        Some(CallOutcome::Success)
     }
 }
