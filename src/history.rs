@@ -42,6 +42,7 @@ pub use ids::{
 };
 pub use no_event_call::{NoEventCall, NoEventCallTarget};
 pub use observed::Observed;
+pub use protobuf::Unreadable;
 pub use resource::{Holder, Resource};
 pub use rpc::Call;
 pub use run::{

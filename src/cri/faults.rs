@@ -89,6 +89,7 @@ pub(super) fn deepest(fault: &Cause) -> &Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::Unreadable;
 
     #[track_caller]
     fn check_status(status: &Status, code: StatusCode) {
@@ -120,8 +121,14 @@ mod tests {
         check_status(&unimplemented, StatusCode::UNIMPLEMENTED);
         check_status(&Status::cancelled("by the runtime"), StatusCode::CANCELLED);
         let unreadable = <() as prost::Message>::decode(&[0xff][..]).unwrap_err();
-        check_reply(&ReplyError::from(unreadable), StatusCode::DATA_LOSS);
-        check_reply(&ReplyError::NoStatus("Status"), StatusCode::DATA_LOSS);
+        check_reply(
+            &ReplyError::from(Unreadable::from(unreadable)),
+            StatusCode::DATA_LOSS,
+        );
+        check_reply(
+            &ReplyError::NoStatus("Status".to_owned()),
+            StatusCode::DATA_LOSS,
+        );
         check_reply(&ReplyError::Unasked(2), StatusCode::RESOURCE_EXHAUSTED);
         check_status(&Status::out_of_range("too large"), StatusCode::DATA_LOSS);
         let mut internal = Status::internal("of the runtime's own");

@@ -21,6 +21,7 @@ use tonic::{Code, Response, Status};
 use super::authority::AnyAuthority;
 use super::bytes_codec::BytesCodec;
 use super::listener::{Incoming, Listener};
+use crate::history::Unreadable;
 use crate::history::messages;
 use crate::history::messages::RequestError;
 use crate::history::{CallFault, Event, Reply, Request};
@@ -115,8 +116,10 @@ impl<B: Backend, const IMAGES: bool> Service<http::Request<Body>> for Served<B, 
 /// The backend's reply to a request message.
 async fn answer<B: Backend>(backend: &B, method: &str, message: &[u8]) -> Result<Reply, Status> {
     let request = messages::decode_request(method, message).map_err(|fault| match fault {
-        RequestError::Undecodable(_) => Status::internal(fault.to_string()),
-        RequestError::Lacks(_) => Status::invalid_argument(fault.to_string()),
+        RequestError::Unreadable(Unreadable::Lacks(_)) => {
+            Status::invalid_argument(fault.to_string())
+        }
+        RequestError::Unreadable(_) => Status::internal(fault.to_string()),
         RequestError::UnknownMethod => Status::unimplemented(method.to_owned()),
     })?;
     let fits = |reply: &Reply| reply.response() == request.response();
@@ -144,7 +147,7 @@ impl<B: Backend> UnaryService<Bytes> for Method<B> {
         let (backend, method) = (self.backend.clone(), self.method.clone());
         Box::pin(async move {
             let reply = answer(&*backend, &method, ask.get_ref()).await?;
-            Ok(Response::new(messages::encode_reply(reply).into()))
+            Ok(Response::new(reply.to_bytes().into()))
         })
     }
 }
@@ -167,7 +170,7 @@ impl<B: Backend> ServerStreamingService<Bytes> for List<B> {
         Box::pin(async move {
             let reply = answer(&*backend, &method, ask.get_ref()).await?;
             let batches = messages::batches(reply).unwrap_or_default().into_iter();
-            let messages = batches.map(|batch| Ok(messages::encode_reply(batch).into()));
+            let messages = batches.map(|batch| Ok(batch.to_bytes().into()));
             let messages: Messages = Box::pin(tokio_stream::iter(messages));
             Ok(Response::new(messages))
         })

@@ -6,71 +6,90 @@ use std::time::Duration;
 
 #[cfg(test)]
 use super::any;
-use super::protobuf::{message, written_as};
+use super::protobuf::{message, messages, written_as};
+use super::status::ImageSpec;
 use super::{
     ContainerId, ContainerListing, ContainerReport, ContainerSpec, ContainerState, ImageListing,
     Labels, NoEventCall, PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState,
 };
 use crate::escape::printable;
 
-/// One unary CRI call.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq)]
-pub enum Request {
-    Version,
-    RunSandbox(Arc<SandboxSpec>),
-    StopSandbox(SandboxId),
-    RemoveSandbox(SandboxId),
-    SandboxStatus(SandboxId),
-    /// `ListPodSandbox` with these labels as filter.
-    ListSandboxes(Labels),
-    CreateContainer(Arc<ContainerSpec>),
-    StartContainer(ContainerId),
-    /// `StopContainer`; the runtime counts the grace period in whole seconds.
-    StopContainer {
-        container: ContainerId,
-        /// Time between the stop signal and the kill.
-        #[cfg_attr(test, arbitrary(with = any::seconds))]
-        grace: Duration,
-    },
-    RemoveContainer(ContainerId),
-    ContainerStatus(ContainerId),
-    ListContainers {
-        /// Only those of this sandbox.
-        sandbox: Option<SandboxId>,
-        /// Only those that carry all these labels.
-        labels: Labels,
-    },
-    RuntimeStatus,
-    /// `ListPodSandbox` or `StreamPodSandboxes` with any filter.
-    FindSandboxes(SandboxFilter),
-    /// `ListContainers` or `StreamContainers` with any filter.
-    FindContainers(ContainerFilter),
-    /// `ImageStatus` of a reference.
-    ImageStatus(String),
-    /// `PullImage` of a reference.
-    PullImage(String),
-    /// `RemoveImage` of a reference.
-    RemoveImage(String),
-    ListImages,
-    /// `ExecSync`; the runtime counts the time-out in whole seconds.
-    ExecSync {
-        container: ContainerId,
-        /// The whole command line.
-        command: Vec<String>,
-        /// How long the command may run.
-        #[cfg_attr(test, arbitrary(with = any::seconds))]
-        timeout: Duration,
-    },
-    /// `CheckpointContainer`: the container goes on.
-    CheckpointContainer {
-        container: ContainerId,
-        /// The file that the runtime writes, as it sees it.
-        location: String,
-    },
-    /// A call that changes no state, with the id of its subject; empty if that has none.
-    #[cfg_attr(test, arbitrary(skip))]
-    NoEventCall(NoEventCall, String),
+messages! {
+    /// One unary CRI call, by the CRI's name of the method.
+    pub enum Request {
+        Version,
+        RunSandbox(Arc<SandboxSpec>),
+        StopSandbox(SandboxId = 1): "StopPodSandbox",
+        RemoveSandbox(SandboxId = 1): "RemovePodSandbox",
+        SandboxStatus(SandboxId = 1): "PodSandboxStatus",
+        /// `ListPodSandbox` with these labels as filter.
+        ListSandboxes(Labels),
+        CreateContainer(Arc<ContainerSpec>),
+        StartContainer(ContainerId = 1): "StartContainer",
+        /// `StopContainer`; the runtime counts the grace period in whole seconds.
+        StopContainer {
+            container: ContainerId = 1,
+            /// Time between the stop signal and the kill.
+            #[cfg_attr(test, arbitrary(with = any::seconds))]
+            grace: Duration as Seconds = 2,
+        }: "StopContainer",
+        RemoveContainer(ContainerId = 1): "RemoveContainer",
+        ContainerStatus(ContainerId = 1): "ContainerStatus",
+        ListContainers {
+            /// Only those of this sandbox.
+            sandbox: Option<SandboxId>,
+            /// Only those that carry all these labels.
+            labels: Labels,
+        },
+        RuntimeStatus: "Status",
+        /// `ListPodSandbox` or `StreamPodSandboxes` with any filter.
+        FindSandboxes(SandboxFilter),
+        /// `ListContainers` or `StreamContainers` with any filter.
+        FindContainers(ContainerFilter),
+        /// `ImageStatus` of a reference.
+        ImageStatus(String as ImageReference = 1): "ImageStatus",
+        /// `PullImage` of a reference.
+        PullImage(String as ImageReference = 1): "PullImage",
+        /// `RemoveImage` of a reference.
+        RemoveImage(String as ImageReference = 1): "RemoveImage",
+        ListImages: "ListImages",
+        /// `ExecSync`; the runtime counts the time-out in whole seconds.
+        ExecSync {
+            container: ContainerId = 1,
+            /// The whole command line.
+            command: Vec<String> = 2,
+            /// How long the command may run.
+            #[cfg_attr(test, arbitrary(with = any::seconds))]
+            timeout: Duration as Seconds = 3,
+        }: "ExecSync",
+        /// `CheckpointContainer`: the container goes on.
+        CheckpointContainer {
+            container: ContainerId = 1,
+            /// The file that the runtime writes, as it sees it.
+            location: String = 2,
+        }: "CheckpointContainer",
+        /// A call that changes no state, with the id of its subject; empty if that has none.
+        #[cfg_attr(test, arbitrary(skip))]
+        NoEventCall(NoEventCall, String),
+    }
+}
+
+/// A time in whole seconds.
+#[derive(Clone)]
+struct Seconds(Duration);
+
+/// A reference of an image, as `runtime.v1.ImageSpec`.
+struct ImageReference(String);
+
+written_as! {
+    Seconds as i64 {
+        |span| i64::try_from(span.0.as_secs()).unwrap_or(i64::MAX),
+        |seconds| Ok(Seconds(Duration::from_secs(u64::try_from(seconds).unwrap_or(0))))
+    }
+    ImageReference as ImageSpec {
+        |reference| ImageSpec::named(&reference.0),
+        |spec| Ok(ImageReference(spec.image.to_string()))
+    }
 }
 
 impl Request {
@@ -79,26 +98,13 @@ impl Request {
         match self {
             Self::Version => "Version",
             Self::RunSandbox(_) => "RunPodSandbox",
-            Self::StopSandbox(_) => "StopPodSandbox",
-            Self::RemoveSandbox(_) => "RemovePodSandbox",
-            Self::SandboxStatus(_) => "PodSandboxStatus",
+            Self::CreateContainer(_) => "CreateContainer",
             Self::FindSandboxes(filter) if filter.streamed => "StreamPodSandboxes",
             Self::ListSandboxes(_) | Self::FindSandboxes(_) => "ListPodSandbox",
-            Self::CreateContainer(_) => "CreateContainer",
-            Self::StartContainer(_) => "StartContainer",
-            Self::StopContainer { .. } => "StopContainer",
-            Self::RemoveContainer(_) => "RemoveContainer",
-            Self::ContainerStatus(_) => "ContainerStatus",
             Self::FindContainers(filter) if filter.streamed => "StreamContainers",
             Self::ListContainers { .. } | Self::FindContainers(_) => "ListContainers",
-            Self::RuntimeStatus => "Status",
-            Self::ImageStatus(_) => "ImageStatus",
-            Self::PullImage(_) => "PullImage",
-            Self::RemoveImage(_) => "RemoveImage",
-            Self::ListImages => "ListImages",
-            Self::ExecSync { .. } => "ExecSync",
-            Self::CheckpointContainer { .. } => "CheckpointContainer",
             Self::NoEventCall(call, _) => call.method(),
+            _ => self.name().unwrap_or_default(),
         }
     }
 
@@ -188,67 +194,114 @@ pub struct SandboxSpec {
     pub log_directory: String,
 }
 
-/// What a call returned.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
-    /// The call returns nothing.
-    Done,
-    /// Of `Version`.
-    Version(RuntimeVersion),
-    /// Of `RunPodSandbox`.
-    Sandbox(SandboxId),
-    /// Of `CreateContainer`.
-    Container(ContainerId),
-    /// Of `PodSandboxStatus`.
-    SandboxStatus(SandboxReport),
-    /// Of `ContainerStatus`.
-    ContainerStatus(ContainerReport),
-    /// Of `ListPodSandbox`.
-    Sandboxes(Vec<SandboxListing>),
-    /// Of `ListContainers`.
-    Containers(Vec<ContainerListing>),
-    /// Of `ImageStatus`: absent if the runtime does not have the image.
-    Image(Option<ImageListing>),
-    /// Of `PullImage`: the reference by which containers name the image.
-    Pulled(String),
-    /// Of `ListImages`.
-    Images(Vec<ImageListing>),
-    /// Of `ExecSync`: the command's exit code.
-    Exec(i32),
-    /// Of `Status`.
-    RuntimeStatus(RuntimeStatus),
+messages! {
+    /// What a call returned, by the CRI's name of the response message; see [`Request::response`].
+    pub enum Reply {
+        /// The call returns nothing, or nothing that the suite reads.
+        Done: "",
+        Version(RuntimeVersion as VersionResponse): "VersionResponse",
+        Sandbox(SandboxId = 1): "RunPodSandboxResponse",
+        Container(ContainerId = 1): "CreateContainerResponse",
+        SandboxStatus(SandboxReport): "PodSandboxStatusResponse",
+        ContainerStatus(ContainerReport): "ContainerStatusResponse",
+        Sandboxes(Vec<SandboxListing> = 1): "ListPodSandboxResponse",
+        Containers(Vec<ContainerListing> = 1): "ListContainersResponse",
+        /// Absent if the runtime does not have the image.
+        Image(Option<ImageListing> = 1): "ImageStatusResponse",
+        /// The reference by which containers name the image.
+        Pulled(String = 1): "PullImageResponse",
+        Images(Vec<ImageListing> = 1): "ListImagesResponse",
+        /// The command's exit code.
+        Exec(i32 = 3): "ExecSyncResponse",
+        RuntimeStatus(RuntimeStatus): "StatusResponse",
+    }
 }
 
 impl Reply {
     /// The CRI's name of the response message; see [`Request::response`].
     pub fn response(&self) -> &'static str {
-        match self {
-            Self::Done => "",
-            Self::Version(_) => "VersionResponse",
-            Self::Sandbox(_) => "RunPodSandboxResponse",
-            Self::Container(_) => "CreateContainerResponse",
-            Self::SandboxStatus(_) => "PodSandboxStatusResponse",
-            Self::ContainerStatus(_) => "ContainerStatusResponse",
-            Self::Sandboxes(_) => "ListPodSandboxResponse",
-            Self::Containers(_) => "ListContainersResponse",
-            Self::Image(_) => "ImageStatusResponse",
-            Self::Pulled(_) => "PullImageResponse",
-            Self::Images(_) => "ListImagesResponse",
-            Self::Exec(_) => "ExecSyncResponse",
-            Self::RuntimeStatus(_) => "StatusResponse",
-        }
+        self.name().unwrap_or_default()
     }
 }
 
-/// `runtime.v1.StatusResponse`, as far as the suite reads it.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RuntimeStatus {
-    /// The conditions that hold, such as `NetworkReady`.
-    pub conditions: Vec<String>,
-    /// The names of the handlers that sandboxes may ask for; the default one has none.
-    pub handlers: Vec<String>,
+message! {
+    /// `runtime.v1.StatusResponse`, as far as the suite reads it.
+    #[derive(Default, Eq)]
+    pub part RuntimeStatus {
+        /// The conditions that hold, such as `NetworkReady`.
+        conditions: Vec<String> as Conditions = 1,
+        /// The names of the handlers that sandboxes may ask for; the default one has none.
+        handlers: Vec<String> as Handlers = 3,
+    }
+}
+
+#[derive(Clone)]
+struct Conditions(Vec<String>);
+
+message! {
+    #[derive(Default)]
+    struct ConditionsOfRuntime {
+        conditions: Vec<Condition> = 1,
+    }
+}
+
+message! {
+    struct Condition {
+        kind: String = 1,
+        holds: bool = 2,
+    }
+}
+
+#[derive(Clone)]
+struct Handlers(Vec<String>);
+
+message! {
+    struct Handler {
+        name: String = 1,
+    }
+}
+
+struct VersionResponse(RuntimeVersion);
+
+message! {
+    part VersionFields {
+        version: String = 1,
+        runtime_name: String = 2,
+        runtime_version: String = 3,
+        api_version: String = 4,
+    }
+}
+
+written_as! {
+    Conditions as Option<ConditionsOfRuntime> {
+        |held| {
+            let held = held.0.iter().cloned();
+            let conditions = held.map(|kind| Condition { kind, holds: true }).collect();
+            Some(ConditionsOfRuntime { conditions })
+        },
+        |status| {
+            let all: ConditionsOfRuntime = status.unwrap_or_default();
+            let held = all.conditions.into_iter().filter(|condition| condition.holds);
+            Ok(Conditions(held.map(|condition| condition.kind).collect()))
+        }
+    }
+    Handlers as Vec<Handler> {
+        |names| names.0.iter().cloned().map(|name| Handler { name }).collect(),
+        |handlers| Ok(Handlers(handlers.into_iter().map(|handler| handler.name).collect()))
+    }
+    VersionResponse as VersionFields {
+        |version| VersionFields {
+            version: "0.1.0".to_owned(),
+            runtime_name: version.0.runtime_name.clone(),
+            runtime_version: version.0.runtime_version.clone(),
+            api_version: version.0.api_version.clone(),
+        },
+        |fields| Ok(VersionResponse(RuntimeVersion {
+            runtime_name: fields.runtime_name,
+            runtime_version: fields.runtime_version,
+            api_version: fields.api_version,
+        }))
+    }
 }
 
 message! {

@@ -108,55 +108,41 @@ pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
     write_with_length(to, |to| Message::write(entry, to));
 }
 
-/// Reads a whole history, as far as it can be read. No bytes are no entries, and no fault.
+/// Reads entries that are in no frame, as far as they can be read.
 pub fn decode(bytes: &[u8]) -> Decoded {
-    let mut decoder = Decoder::new(bytes);
-    let mut entries = Vec::new();
-    let fault = loop {
-        match decoder.next() {
-            Some(Ok(entry)) => entries.push(entry),
-            Some(Err(fault)) => break Some(fault),
-            None => break None,
+    let (mut entries, mut offset) = (Vec::new(), 0);
+    let mut fault = None;
+    while fault.is_none() && offset < bytes.len() {
+        match read_next(&bytes[offset..], offset, entries.is_empty()) {
+            Ok((entry, taken)) => {
+                entries.push(entry);
+                offset += taken;
+            }
+            Err(found) => fault = Some(found),
         }
-    };
+    }
     Decoded { entries, fault }
 }
 
-/// Reads a history entry by entry. The first fault is the end.
-#[derive(Clone, Debug)]
-pub struct Decoder<'a> {
-    bytes: &'a [u8],
-    offset: usize,
-    first: bool,
-}
-
-impl<'a> Decoder<'a> {
-    /// Reads these bytes, which begin with the first entry of a history.
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            offset: 0,
-            first: true,
-        }
-    }
-
-    /// How many bytes have been read as entries.
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
-    fn read(&mut self) -> Result<Entry, DecodeFault> {
-        let rest = &self.bytes[self.offset..];
-        let (entry, taken) = read_next(rest, self.offset, self.first)?;
-        self.offset += taken;
-        self.first = false;
-        Ok(entry)
-    }
-}
-
 /// Reads the message that these bytes begin with; returns how many of them it takes with its
-/// length. A fault says that it is at `offset`.
+/// length. A fault says that it is at `offset`; one of the first entry means that the bytes are no
+/// history, unless they are cut off or of another version.
 fn read_next(bytes: &[u8], offset: usize, first: bool) -> Result<(Entry, usize), DecodeFault> {
+    let next = read_entry(bytes, offset);
+    let is_head = match &next {
+        Ok((entry, _)) => matches!(entry.body, Body::RunBegan(_)),
+        Err(fault) => matches!(
+            fault,
+            DecodeFault::Truncated { .. } | DecodeFault::Version { .. }
+        ),
+    };
+    if first && !is_head {
+        return Err(DecodeFault::Headless);
+    }
+    next
+}
+
+fn read_entry(bytes: &[u8], offset: usize) -> Result<(Entry, usize), DecodeFault> {
     let truncated = DecodeFault::Truncated { offset };
     let (prefix, length) = read_length(bytes)
         .map_err(|source| DecodeFault::Malformed { offset, source })?
@@ -172,9 +158,6 @@ fn read_next(bytes: &[u8], offset: usize, first: bool) -> Result<(Entry, usize),
         Unreadable::Malformed(source) => DecodeFault::Malformed { offset, source },
         Unreadable::Version(version) => DecodeFault::Version { offset, version },
     })?;
-    if first && !matches!(entry.body, Body::RunBegan(_)) {
-        return Err(DecodeFault::Headless);
-    }
     Ok((entry, taken))
 }
 
@@ -190,31 +173,4 @@ fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malformed> {
     let mut rest = prefix;
     let length = decode_varint(&mut rest)?;
     Ok(Some((prefix.len() - rest.len(), length)))
-}
-
-/// A fault of the first entry means that the bytes are no history.
-fn of_the_first(fault: DecodeFault) -> DecodeFault {
-    match fault {
-        DecodeFault::Version { .. } => fault,
-        _ => DecodeFault::Headless,
-    }
-}
-
-impl Iterator for Decoder<'_> {
-    type Item = Result<Entry, DecodeFault>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.offset == self.bytes.len() {
-            return None;
-        }
-        let result = self.read();
-        Some(result.map_err(|fault| {
-            self.bytes = &self.bytes[..self.offset];
-            if self.first {
-                of_the_first(fault)
-            } else {
-                fault
-            }
-        }))
-    }
 }

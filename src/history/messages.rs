@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use k8s_cri::v1;
 
 pub use errors::{ReplyError, RequestError};
-pub use replies::{batches, check_asked, decode_reply, encode_reply};
+pub use replies::{batches, check_asked, decode_reply};
 pub use requests::{decode_request, encode_request};
 
 use crate::history::protobuf::{Message, Unreadable};

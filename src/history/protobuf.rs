@@ -17,7 +17,7 @@ use prost::encoding::{
     encoded_len_varint, skip_field,
 };
 
-pub(super) use self::define::{message, numbers, oneof, written_as};
+pub(super) use self::define::{message, messages, numbers, oneof, written_as};
 use super::{ContainerId, PodUid, RunId, SandboxId, Shared, Text};
 
 /// Why a message cannot be read.

@@ -103,7 +103,7 @@ message! {
 
 message! {
     /// `runtime.v1.PodSandboxStatusResponse`: the status of one sandbox.
-    pub struct SandboxReport {
+    pub part SandboxReport {
         status: Shared<SandboxStatus> = 1,
         /// The statuses of its containers, if the runtime includes them.
         containers: Vec<Shared<ContainerStatus>> = 3,
@@ -182,7 +182,7 @@ message! {
 
 message! {
     /// `runtime.v1.ContainerStatusResponse`: the status of one container.
-    pub struct ContainerReport {
+    pub part ContainerReport {
         status: Shared<ContainerStatus> = 1,
     }
 }
@@ -253,9 +253,21 @@ message! {
 struct ImageName(Option<Text>);
 
 message! {
-    struct ImageSpec {
+    pub(super) struct ImageSpec {
         image: Text = 1,
         user_specified_image: Text = 18,
+    }
+}
+
+impl ImageSpec {
+    /// CRI-O wants what the user wrote as well.
+    pub(super) fn named(name: &str) -> Self {
+        let image = Text::from(name);
+        let user_specified_image = image.clone();
+        Self {
+            image,
+            user_specified_image,
+        }
     }
 }
 
@@ -273,12 +285,8 @@ written_as! {
             Ok(Addresses(ips.filter(|ip| !ip.is_empty()).collect()))
         }
     }
-    // CRI-O wants what the user wrote as well.
     ImageName as Option<ImageSpec> {
-        |name| name.0.clone().map(|image| ImageSpec {
-            user_specified_image: image.clone(),
-            image,
-        }),
+        |name| name.0.as_deref().map(ImageSpec::named),
         |spec| Ok(ImageName(spec.map(|spec: ImageSpec| spec.image)))
     }
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::FORMAT_VERSION;
 use crate::history::messages::{
-    decode_event, decode_reply, decode_request, encode_event, encode_reply, encode_request,
+    decode_event, decode_reply, decode_request, encode_event, encode_request,
 };
 use crate::history::protobuf::{Unreadable, message, written_as};
 use crate::history::{
@@ -120,8 +120,7 @@ impl CallEnded {
             fault: result.as_ref().err().cloned(),
             response: result.as_ref().map_or("", Reply::response).to_owned(),
             message: verbatim(message, || {
-                let reply = result.as_ref().ok().cloned();
-                reply.map(encode_reply).unwrap_or_default()
+                result.as_ref().map(Reply::to_bytes).unwrap_or_default()
             }),
         }
     }

@@ -88,12 +88,10 @@ impl<R: BufRead> Iterator for StreamDecoder<R> {
         let result = self.read().transpose();
         self.over = !matches!(result, Some(Ok(_)));
         Some(result?.map_err(|fault| match fault {
-            ReadFault::Damaged { entry: 0, fault } => match fault {
-                DecodeFault::Truncated { .. } | DecodeFault::Version { .. } => {
-                    ReadFault::Damaged { entry: 0, fault }
-                }
-                _ => ReadFault::NoHistory,
-            },
+            ReadFault::Damaged {
+                entry: 0,
+                fault: DecodeFault::Headless | DecodeFault::Frame { .. },
+            } => ReadFault::NoHistory,
             other => other,
         }))
     }

@@ -12,8 +12,8 @@ use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_
 use prost::Message as _;
 
 use super::{
-    DecodeFault, Decoder, FORMAT_VERSION, FrameWriter, MESSAGE_LIMIT, StreamDecoder, decode,
-    decode_file, encode,
+    DecodeFault, FORMAT_VERSION, FrameWriter, MESSAGE_LIMIT, StreamDecoder, decode, decode_file,
+    encode,
 };
 use crate::history::messages::encode_event;
 use crate::history::{
@@ -217,11 +217,7 @@ fn a_cut_at_any_byte_leaves_the_whole_entries_before_it() {
         let decoded = decode(&bytes[..cut]);
         let whole = ends.iter().filter(|end| **end <= cut).count();
         let offset = whole.checked_sub(1).map_or(0, |last| ends[last]);
-        let fault = match whole {
-            _ if cut == offset => None,
-            0 => Some(DecodeFault::Headless),
-            _ => Some(DecodeFault::Truncated { offset }),
-        };
+        let fault = (cut != offset).then_some(DecodeFault::Truncated { offset });
         assert_eq!(decoded.entries, entries[..whole], "cut at {cut}");
         assert_eq!(decoded.fault, fault, "cut at {cut}");
     }
@@ -294,13 +290,10 @@ fn the_longest_message_that_a_runtime_may_send_can_be_read() {
 
 #[test]
 fn anything_but_a_history_is_refused_at_once() {
-    let mut headless = Vec::new();
-    encode(
-        &numbered(0, Body::CaseEnded { case: CaseRun(1) }),
-        &mut headless,
-    );
+    let headless = numbered(0, Body::CaseEnded { case: CaseRun(1) });
+    let (headless, _) = framed(&[headless], 1);
     for bytes in [b"{\"format\": 1}".as_slice(), b"\n\n", &headless] {
-        let decoded = decode(bytes);
+        let decoded = decode_file(bytes);
         assert_eq!(decoded.entries, []);
         assert_eq!(decoded.fault, Some(DecodeFault::Headless));
     }
@@ -408,9 +401,11 @@ fn a_frame_that_would_use_up_our_memory_is_refused() {
 
 #[test]
 fn the_reader_stops_at_the_first_fault() {
-    let (bytes, offset) = followed_by(&[2, 8, 4, 2, 8, 4]);
-    let mut decoder = Decoder::new(&bytes);
+    let (bytes, _) = followed_by(&[2, 8, 4, 2, 8, 4]);
+    let mut writer = FrameWriter::new(Vec::new());
+    writer.push_encoded(&bytes).expect("memory can be written");
+    let file = writer.finish().expect("memory can be written");
+    let mut decoder = StreamDecoder::new(&*file);
     assert_eq!(decoder.by_ref().count(), 5);
-    assert_eq!(decoder.offset(), offset);
-    assert_eq!(decoder.next(), None);
+    assert!(decoder.next().is_none());
 }

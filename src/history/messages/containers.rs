@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use k8s_cri::v1;
 
-use super::errors::RequestError;
 use super::{image_spec, labels, sandboxes, to_map};
+use crate::history::protobuf::Unreadable;
 use crate::history::{ContainerId, ContainerSpec, Flaw, Mount, SandboxId, SandboxSpec, Signal};
 
 /// The file of a cgroup of version 2 that says whether an OOM kill takes all of it.
@@ -58,9 +58,9 @@ pub(super) fn encode(spec: &ContainerSpec) -> v1::CreateContainerRequest {
 pub(super) fn decode(
     request: v1::CreateContainerRequest,
     stop_signal: Signal,
-) -> Result<ContainerSpec, RequestError> {
-    let config = request.config.ok_or(RequestError::Lacks("config"))?;
-    let metadata = config.metadata.ok_or(RequestError::Lacks("metadata"))?;
+) -> Result<ContainerSpec, Unreadable> {
+    let config = request.config.ok_or(Unreadable::Lacks("config"))?;
+    let metadata = config.metadata.ok_or(Unreadable::Lacks("metadata"))?;
     let sandbox_spec = match request.sandbox_config {
         Some(config) => sandboxes::decode(config)?,
         None => SandboxSpec::default(),

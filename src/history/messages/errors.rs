@@ -10,7 +10,7 @@ pub enum ReplyError {
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
     #[error("the runtime answered {0} with OK and without a status")]
-    NoStatus(&'static str),
+    NoStatus(String),
     /// It has more items than the suite reads.
     #[error("the answer lists {listed}, and the suite looks at no more than {limit}")]
     TooLong {
@@ -29,12 +29,8 @@ pub enum ReplyError {
 /// Why a request cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RequestError {
-    /// It does not follow protobuf's rules.
-    #[error(transparent)]
-    Undecodable(#[from] DecodeError),
-    /// A field is absent that the suite always sets.
-    #[error("the request lacks `{0}`")]
-    Lacks(&'static str),
+    #[error("the request cannot be read: {0}")]
+    Unreadable(#[from] Unreadable),
     #[error("no such method")]
     UnknownMethod,
 }
@@ -42,8 +38,7 @@ pub enum RequestError {
 impl From<RequestError> for Unreadable {
     fn from(fault: RequestError) -> Self {
         match fault {
-            RequestError::Undecodable(fault) => fault.into(),
-            RequestError::Lacks(what) => Self::Lacks(what),
+            RequestError::Unreadable(fault) => fault,
             RequestError::UnknownMethod => Self::Lacks("method"),
         }
     }
@@ -60,7 +55,7 @@ impl From<ReplyError> for Unreadable {
     }
 }
 
-impl From<DecodeError> for ReplyError {
+impl From<DecodeError> for RequestError {
     fn from(fault: DecodeError) -> Self {
         Self::Unreadable(fault.into())
     }

@@ -1,13 +1,13 @@
 //! Requests, in both directions.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_cri::v1;
 use prost::Message;
 
 use super::errors::RequestError;
-use super::{containers, extra, image_spec, labels, no_event_calls, sandboxes, to_map};
+use super::{containers, extra, labels, no_event_calls, sandboxes, to_map};
+use crate::history::protobuf::Unreadable;
 use crate::history::{
     ContainerFilter, ContainerId, NoEventCall, Request, SandboxFilter, SandboxId, SandboxSpec,
 };
@@ -24,19 +24,9 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
             runtime_handler: spec.runtime_handler.clone(),
         }
         .encode_to_vec(),
-        Request::StopSandbox(id) => v1::StopPodSandboxRequest {
-            pod_sandbox_id: id.to_string(),
+        Request::CreateContainer(spec) => {
+            extra::encode_create(containers::encode(spec), spec.stop_signal)
         }
-        .encode_to_vec(),
-        Request::RemoveSandbox(id) => v1::RemovePodSandboxRequest {
-            pod_sandbox_id: id.to_string(),
-        }
-        .encode_to_vec(),
-        Request::SandboxStatus(id) => v1::PodSandboxStatusRequest {
-            pod_sandbox_id: id.to_string(),
-            verbose: false,
-        }
-        .encode_to_vec(),
         Request::ListSandboxes(labels) => encode_sandbox_filter(&SandboxFilter {
             labels: labels.clone(),
             ..SandboxFilter::default()
@@ -48,76 +38,8 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
             ..ContainerFilter::default()
         }),
         Request::FindContainers(filter) => encode_container_filter(filter),
-        Request::RuntimeStatus => v1::StatusRequest { verbose: false }.encode_to_vec(),
-        Request::ListImages => v1::ListImagesRequest { filter: None }.encode_to_vec(),
-        Request::ImageStatus(reference) => v1::ImageStatusRequest {
-            image: Some(image_spec(reference)),
-            verbose: false,
-        }
-        .encode_to_vec(),
-        Request::PullImage(reference) => v1::PullImageRequest {
-            image: Some(image_spec(reference)),
-            ..Default::default()
-        }
-        .encode_to_vec(),
-        Request::RemoveImage(reference) => v1::RemoveImageRequest {
-            image: Some(image_spec(reference)),
-        }
-        .encode_to_vec(),
         Request::NoEventCall(call, id) => no_event_calls::encode(*call, id.clone()),
-        Request::CreateContainer(_)
-        | Request::StartContainer(_)
-        | Request::StopContainer { .. }
-        | Request::RemoveContainer(_)
-        | Request::ContainerStatus(_)
-        | Request::ExecSync { .. }
-        | Request::CheckpointContainer { .. } => encode_for_container(request),
-    }
-}
-
-fn encode_for_container(request: &Request) -> Vec<u8> {
-    match request {
-        Request::CreateContainer(spec) => {
-            extra::encode_create(containers::encode(spec), spec.stop_signal)
-        }
-        Request::StartContainer(id) => v1::StartContainerRequest {
-            container_id: id.to_string(),
-        }
-        .encode_to_vec(),
-        Request::StopContainer { container, grace } => v1::StopContainerRequest {
-            container_id: container.to_string(),
-            timeout: seconds(*grace),
-        }
-        .encode_to_vec(),
-        Request::RemoveContainer(id) => v1::RemoveContainerRequest {
-            container_id: id.to_string(),
-        }
-        .encode_to_vec(),
-        Request::ContainerStatus(id) => v1::ContainerStatusRequest {
-            container_id: id.to_string(),
-            verbose: false,
-        }
-        .encode_to_vec(),
-        Request::ExecSync {
-            container,
-            command,
-            timeout,
-        } => v1::ExecSyncRequest {
-            container_id: container.to_string(),
-            cmd: command.clone(),
-            timeout: seconds(*timeout),
-        }
-        .encode_to_vec(),
-        Request::CheckpointContainer {
-            container,
-            location,
-        } => v1::CheckpointContainerRequest {
-            container_id: container.to_string(),
-            location: location.clone(),
-            timeout: 0,
-        }
-        .encode_to_vec(),
-        _ => unreachable!("`encode_request` has encoded all others"),
+        _ => request.to_bytes(),
     }
 }
 
@@ -125,84 +47,26 @@ fn encode_for_container(request: &Request) -> Vec<u8> {
 pub fn decode_request(method: &str, bytes: &[u8]) -> Result<Request, RequestError> {
     Ok(match method {
         "Version" => Request::Version,
-        "Status" => Request::RuntimeStatus,
-        "ListImages" => Request::ListImages,
         "RunPodSandbox" => {
             let request = v1::RunPodSandboxRequest::decode(bytes)?;
-            let config = request.config.ok_or(RequestError::Lacks("config"))?;
+            let config = request.config.ok_or(Unreadable::Lacks("config"))?;
             Request::RunSandbox(Arc::new(SandboxSpec {
                 runtime_handler: request.runtime_handler,
                 ..sandboxes::decode(config)?
             }))
         }
-        "StopPodSandbox" => {
-            let request = v1::StopPodSandboxRequest::decode(bytes)?;
-            Request::StopSandbox(SandboxId::from(request.pod_sandbox_id))
-        }
-        "RemovePodSandbox" => {
-            let request = v1::RemovePodSandboxRequest::decode(bytes)?;
-            Request::RemoveSandbox(SandboxId::from(request.pod_sandbox_id))
-        }
-        "PodSandboxStatus" => {
-            let request = v1::PodSandboxStatusRequest::decode(bytes)?;
-            Request::SandboxStatus(SandboxId::from(request.pod_sandbox_id))
+        "CreateContainer" => {
+            let (request, stop_signal) = extra::decode_create(bytes)?;
+            Request::CreateContainer(Arc::new(containers::decode(request, stop_signal)?))
         }
         "ListPodSandbox" => listed_sandboxes(decode_sandbox_filter(bytes, false)?),
         "StreamPodSandboxes" => Request::FindSandboxes(decode_sandbox_filter(bytes, true)?),
         "ListContainers" => listed_containers(decode_container_filter(bytes, false)?),
         "StreamContainers" => Request::FindContainers(decode_container_filter(bytes, true)?),
-        "ImageStatus" => {
-            Request::ImageStatus(reference(v1::ImageStatusRequest::decode(bytes)?.image)?)
-        }
-        "PullImage" => Request::PullImage(reference(v1::PullImageRequest::decode(bytes)?.image)?),
-        "RemoveImage" => {
-            Request::RemoveImage(reference(v1::RemoveImageRequest::decode(bytes)?.image)?)
-        }
-        _ => return decode_for_container(method, bytes),
-    })
-}
-
-fn decode_for_container(method: &str, bytes: &[u8]) -> Result<Request, RequestError> {
-    Ok(match method {
-        "CreateContainer" => {
-            let (request, stop_signal) = extra::decode_create(bytes)?;
-            Request::CreateContainer(Arc::new(containers::decode(request, stop_signal)?))
-        }
-        "StartContainer" => {
-            let request = v1::StartContainerRequest::decode(bytes)?;
-            Request::StartContainer(ContainerId::from(request.container_id))
-        }
-        "StopContainer" => {
-            let request = v1::StopContainerRequest::decode(bytes)?;
-            Request::StopContainer {
-                container: ContainerId::from(request.container_id),
-                grace: duration(request.timeout),
-            }
-        }
-        "RemoveContainer" => {
-            let request = v1::RemoveContainerRequest::decode(bytes)?;
-            Request::RemoveContainer(ContainerId::from(request.container_id))
-        }
-        "ContainerStatus" => {
-            let request = v1::ContainerStatusRequest::decode(bytes)?;
-            Request::ContainerStatus(ContainerId::from(request.container_id))
-        }
-        "ExecSync" => {
-            let request = v1::ExecSyncRequest::decode(bytes)?;
-            Request::ExecSync {
-                container: ContainerId::from(request.container_id),
-                command: request.cmd,
-                timeout: duration(request.timeout),
-            }
-        }
-        "CheckpointContainer" => {
-            let request = v1::CheckpointContainerRequest::decode(bytes)?;
-            Request::CheckpointContainer {
-                container: ContainerId::from(request.container_id),
-                location: request.location,
-            }
-        }
         _ => {
+            if let Some(request) = Request::read(method, bytes)? {
+                return Ok(request);
+            }
             let call = NoEventCall::named(method).ok_or(RequestError::UnknownMethod)?;
             Request::NoEventCall(call, no_event_calls::decode(call, bytes)?)
         }
@@ -284,22 +148,10 @@ fn listed_containers(filter: ContainerFilter) -> Request {
     }
 }
 
-fn reference(image: Option<v1::ImageSpec>) -> Result<String, RequestError> {
-    Ok(image.ok_or(RequestError::Lacks("image"))?.image)
-}
-
 fn text(id: Option<&impl ToString>) -> String {
     id.map(ToString::to_string).unwrap_or_default()
 }
 
 fn given(id: String) -> Option<String> {
     Some(id).filter(|id| !id.is_empty())
-}
-
-fn seconds(span: Duration) -> i64 {
-    i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
-}
-
-fn duration(seconds: i64) -> Duration {
-    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

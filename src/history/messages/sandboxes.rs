@@ -2,8 +2,8 @@
 
 use k8s_cri::v1;
 
-use super::errors::RequestError;
 use super::{labels, to_map};
+use crate::history::protobuf::Unreadable;
 use crate::history::{PodUid, SandboxSpec};
 
 pub(super) fn encode(spec: &SandboxSpec) -> v1::PodSandboxConfig {
@@ -32,8 +32,8 @@ pub(super) fn encode(spec: &SandboxSpec) -> v1::PodSandboxConfig {
 }
 
 /// Fields that the suite never sets are dropped; the runtime handler is not part of the message.
-pub(super) fn decode(config: v1::PodSandboxConfig) -> Result<SandboxSpec, RequestError> {
-    let metadata = config.metadata.ok_or(RequestError::Lacks("metadata"))?;
+pub(super) fn decode(config: v1::PodSandboxConfig) -> Result<SandboxSpec, Unreadable> {
+    let metadata = config.metadata.ok_or(Unreadable::Lacks("metadata"))?;
     let linux = config.linux.unwrap_or_default();
     let security = linux.security_context.unwrap_or_default();
     let namespaces = security.namespace_options.unwrap_or_default();

@@ -75,6 +75,8 @@ macro_rules! message {
     (@finish $type:ty as $wrapper:ident, $slot:expr, $name:expr) => {
         <$wrapper as Field>::finish($slot, $name)?.0
     };
+    (@value $value:ident) => { $value };
+    (@value $value:ident as $wrapper:ident) => { $wrapper($value.clone()) };
     (@value $self:ident.$field:ident) => { $self.$field };
     (@value $self:ident.$field:ident as $wrapper:ident) => { $wrapper($self.$field.clone()) };
 }
@@ -147,13 +149,13 @@ macro_rules! oneof {
         Self::$variant(Field::finish(inner, stringify!($variant))?)
     }};
     (@read $variant:ident $from:ident { $($field:ident: $type:ty $(= $tag:literal)?,)* }) => {{
-        struct $variant {
+        struct Fields {
             $($field: $type,)*
         }
         $crate::history::protobuf::message! {
-            @implement $variant false { $($field: $type $(= $tag)?,)* }
+            @implement Fields false { $($field: $type $(= $tag)?,)* }
         }
-        let $variant { $($field),* } = <$variant as Message>::read($from.delimited()?)?;
+        let Fields { $($field),* } = <Fields as Message>::read($from.delimited()?)?;
         Self::$variant { $($field),* }
     }};
     (@read $variant:ident $from:ident $(($($inner:tt)*))? $({ $($field:tt)* })? in $message:ty) => {
@@ -191,6 +193,120 @@ macro_rules! oneof {
             Field::write(&<$message>::new($($field),*), $tag, $to);
         }
     };
+}
+
+/// Defines an enum of messages, each with its name in the CRI: an empty message, a value that is
+/// one field, or a message of the variant's fields. A variant without a name has none that is its
+/// own, and is read and written elsewhere.
+macro_rules! messages {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $(
+            $(#[$about:meta])* $variant:ident
+            $(($inner:ty $(as $wrapper:ident)? $(= $tag:literal)? $(, $second:ty)?))?
+            $({
+                $(
+                    $(#[$of:meta])*
+                    $field:ident: $type:ty $(as $as:ident)? $(= $field_tag:literal)?
+                ),*
+                $(,)?
+            })?
+            $(: $message:literal)?,
+        )*
+    }) => {
+        #[cfg_attr(test, derive(arbitrary::Arbitrary))]
+        #[derive(Clone, Debug, PartialEq)]
+        $(#[$meta])*
+        $vis enum $name {
+            $(
+                $(#[$about])*
+                $variant $(($inner $(, $second)?))? $({ $($(#[$of])* $field: $type,)* })?,
+            )*
+        }
+
+        const _: () = {
+            use $crate::history::protobuf::{Field, Message, Unreadable, message, messages};
+
+            impl $name {
+                /// The name of its message; none if it is written elsewhere.
+                pub fn name(&self) -> Option<&'static str> {
+                    $($(if let Self::$variant { .. } = self {
+                        return Some($message);
+                    })?)*
+                    None
+                }
+
+                /// Reads the message of this name; none if that is read elsewhere.
+                pub fn read(name: &str, bytes: &[u8]) -> Result<Option<Self>, Unreadable> {
+                    $(messages! {
+                        @read $variant name bytes $($message)?
+                        $(($inner $(as $wrapper)? $(= $tag)?))?
+                        $({ $($field: $type $(as $as)? $(= $field_tag)?,)* })?
+                    })*
+                    Ok(None)
+                }
+
+                /// Its message; empty if it is written elsewhere.
+                pub fn to_bytes(&self) -> Vec<u8> {
+                    let mut to = Vec::new();
+                    $(messages! {
+                        @write $variant self to $($message)? $(($inner $(as $wrapper)? $(= $tag)?))?
+                        $({ $($field $(as $as)? $(= $field_tag)?,)* })?
+                    })*
+                    to
+                }
+            }
+        };
+    };
+
+    (@read $variant:ident $name:ident $bytes:ident $message:literal) => {
+        if $name == $message {
+            <() as prost::Message>::decode($bytes)?;
+            return Ok(Some(Self::$variant));
+        }
+    };
+    (@read $variant:ident $name:ident $bytes:ident $message:literal
+        ($inner:ty $(as $wrapper:ident)? $(= $tag:literal)?)
+    ) => {
+        if $name == $message {
+            struct Fields {
+                value: $inner,
+            }
+            message!(@implement Fields false { value: $inner $(as $wrapper)? $(= $tag)?, });
+            let message = <Fields as Message>::read($bytes)?;
+            return Ok(Some(Self::$variant(message.value)));
+        }
+    };
+    (@read $variant:ident $name:ident $bytes:ident $message:literal {
+        $($field:ident: $type:ty $(as $as:ident)? $(= $field_tag:literal)?,)*
+    }) => {
+        if $name == $message {
+            struct Fields {
+                $($field: $type,)*
+            }
+            message! {
+                @implement Fields false { $($field: $type $(as $as)? $(= $field_tag)?,)* }
+            }
+            let Fields { $($field),* } = <Fields as Message>::read($bytes)?;
+            return Ok(Some(Self::$variant { $($field),* }));
+        }
+    };
+    (@read $variant:ident $name:ident $bytes:ident $($rest:tt)*) => {};
+
+    (@write $variant:ident $self:ident $to:ident $message:literal
+        ($inner:ty $(as $wrapper:ident)? $(= $tag:literal)?)
+    ) => {
+        if let Self::$variant(value) = $self {
+            message!(@value value $(as $wrapper)?).write_set(0 $(+ $tag)?, &mut $to);
+        }
+    };
+    (@write $variant:ident $self:ident $to:ident $message:literal {
+        $($field:ident $(as $as:ident)? $(= $field_tag:literal)?,)*
+    }) => {
+        if let Self::$variant { $($field),* } = $self {
+            $(message!(@value $field $(as $as)?).write_set(0 $(+ $field_tag)?, &mut $to);)*
+        }
+    };
+    (@write $variant:ident $self:ident $to:ident $($rest:tt)*) => {};
 }
 
 /// Defines an enum of the CRI: the number and the name of each variant, and `Unknown` for all other
@@ -279,4 +395,4 @@ macro_rules! written_as {
     };
 }
 
-pub(in crate::history) use {message, numbers, oneof, written_as};
+pub(in crate::history) use {message, messages, numbers, oneof, written_as};
