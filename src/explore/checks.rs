@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::plan::with_word;
 use super::world::{Container, EndedBy, Life, Pod, PodState, Remains, Unmade, World};
 use crate::case::WorkloadSpec;
 use crate::checks::Check;
@@ -61,7 +62,7 @@ fn has_unknown(world: &World, unmade: &Unmade, remains: &[Remains]) -> bool {
 
 /// A check by its word and its keys, as a case file has them.
 fn check(word: &str, keys: Value) -> Check {
-    serde_json::from_value(json!({ word: keys })).expect("a check has the keys of its word")
+    with_word(word, keys)
 }
 
 fn of_container(name: &str, container: &Container, world: &World) -> Vec<Check> {

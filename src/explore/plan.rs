@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::case::{self, CreateStep, Delay, Need, ParallelStep, Step, WorkloadSpec};
@@ -16,7 +17,13 @@ pub(super) type Plan = Vec<Step>;
 
 /// A step by its word and its keys, as a case file has them.
 pub(super) fn step(word: &str, keys: Value) -> Step {
-    serde_json::from_value(json!({ word: keys })).expect("a step has the keys of its word")
+    with_word(word, keys)
+}
+
+/// A step or check by its word and its keys.
+pub(super) fn with_word<T: DeserializeOwned>(word: &str, keys: Value) -> T {
+    let item = Map::from_iter([(word.to_owned(), keys)]);
+    serde_json::from_value(item.into()).expect("it has the keys of its word")
 }
 
 /// The creation of a container with more keys, of which later ones take precedence.

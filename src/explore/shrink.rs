@@ -238,7 +238,7 @@ fn repeated_lives(plan: &[Step]) -> Vec<Plan> {
 /// What may take the place of a step.
 fn simpler(step: &Step) -> Vec<Plan> {
     let mut all = match step {
-        Step::Parallel(block) => fewer_branches(branches(block.clone())),
+        Step::Parallel(block) => fewer_branches(&branches(block.clone())),
         Step::Repeat(it) => {
             let with = |times: u32, workers: u32| {
                 let mut repeat = it.clone();
@@ -290,11 +290,11 @@ fn fewer_keys(step: &Step) -> Vec<Plan> {
 }
 
 /// What several clients do, by one after the other, without one of them, or by one alone.
-fn fewer_branches(branches: Vec<Branch>) -> Vec<Plan> {
+fn fewer_branches(branches: &[Branch]) -> Vec<Plan> {
     let steps = branches.iter().flat_map(|(_, steps)| steps.clone());
     let mut all = vec![steps.collect()];
     for index in 0..branches.len() {
-        let mut fewer = branches.clone();
+        let mut fewer = branches.to_vec();
         let (_, alone) = fewer.remove(index);
         all.push(vec![parallel(fewer)]);
         all.push(alone);

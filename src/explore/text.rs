@@ -64,7 +64,7 @@ pub(super) fn walk(plan: Plan, can: &Capabilities, header: &Header) -> Walk {
     let plan = world.take_all(plan);
     let mut checks = checks(&world, header.silent);
     if let Some(focus) = &header.only {
-        checks = focus.checks(checks);
+        checks = focus.checks(&checks);
     }
     let steps = match header.repeat {
         Some(times) => vec![step("repeat", json!({"times": times, "steps": plan}))],
@@ -80,7 +80,7 @@ pub(super) fn walk(plan: Plan, can: &Capabilities, header: &Header) -> Walk {
 
 impl Focus {
     /// The checks of a case that can find it, of what it is about or of all.
-    fn checks(&self, all: Vec<Check>) -> Vec<Check> {
+    fn checks(&self, all: &[Check]) -> Vec<Check> {
         let about = format!("of: {}", self.name);
         let is_about = |check: &&Check| {
             let text = one_line(*check);
@@ -145,7 +145,8 @@ fn quoted(text: &str) -> String {
 fn list<T: Serialize>(items: &[T]) -> String {
     let items = items.iter().map(value).collect();
     let lines = lines(&Value::Sequence(items));
-    lines.iter().map(|line| format!("  {line}\n")).collect()
+    let parts = lines.iter().flat_map(|line| ["  ", line, "\n"]);
+    parts.collect()
 }
 
 /// A step or check on one line.

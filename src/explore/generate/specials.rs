@@ -126,7 +126,7 @@ impl Generator<'_> {
             let inner = [made, remove(&container)];
             let keys = json!({"times": 100, "workers": 4, "steps": inner});
             steps.push(step("repeat", keys));
-            steps.push(soon(relist(&pod)));
+            steps.push(soon(&relist(&pod)));
             let after = self.name("c");
             steps.push(Step::Create(create(&after, &pod, &[&until_term()])));
             steps.push(wait(&after, EventKind::Created));
@@ -168,7 +168,7 @@ impl Generator<'_> {
         let name = self.name("c");
         let mut steps = started(&name, &pod, &[&ignore_term()]);
         let slow = vec![stop(&name, 20)];
-        let fast = vec![soon(stop(&name, 0))];
+        let fast = vec![soon(&stop(&name, 0))];
         steps.push(wait(&name, EventKind::Started));
         steps.push(parallel([(true, slow), (true, fast)]));
         steps
@@ -245,7 +245,7 @@ fn unsubscribe(name: &str, hang_up: bool) -> Step {
 }
 
 /// A step whose calls must return soon.
-fn soon(inner: Step) -> Step {
+fn soon(inner: &Step) -> Step {
     step(
         "calls-return-within",
         json!({"time": "10s", "steps": [inner]}),

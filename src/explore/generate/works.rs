@@ -31,7 +31,7 @@ pub(super) fn allocates() -> Value {
 }
 
 /// Allocates more than it may have itself.
-fn exceeds_limit(workload: Value) -> Value {
+fn exceeds_limit(workload: &Value) -> Value {
     json!({"workload": workload, "memory-mib": 16})
 }
 
@@ -48,7 +48,7 @@ impl Generator<'_> {
             let child = json!({"mib": 128, "after": "500ms", "then": then, "code": 0});
             json!({ "allocate-in-child": child })
         };
-        let mut of_all = exceeds_limit(in_child("5s"));
+        let mut of_all = exceeds_limit(&in_child("5s"));
         of_all["oom-group"] = true.into();
         let works = [
             until_term(),
@@ -63,10 +63,10 @@ impl Generator<'_> {
             exits(0, 0),
             json!({"workload": {"die": {"signal": signal, "after": dies_after}}}),
             json!({"workload": {"dump-core": {"signal": 11, "after": "300ms"}}}),
-            exceeds_limit(json!({"allocate": {"mib": 128, "after": "500ms"}})),
-            exceeds_limit(in_child("1s")),
+            exceeds_limit(&json!({"allocate": {"mib": 128, "after": "500ms"}})),
+            exceeds_limit(&in_child("1s")),
             of_all,
-            exceeds_limit(json!({"allocate-on-term": {"mib": 128}})),
+            exceeds_limit(&json!({"allocate-on-term": {"mib": 128}})),
             json!({"workload": {"orphan-child": {"code": 3, "after": "300ms"}}}),
             json!({"workload": "missing-program"}),
             json!({"workload": {"zombies": 20}}),
