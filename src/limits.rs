@@ -31,6 +31,11 @@ pub const MARKER_WAIT: Duration = Duration::from_millis(250);
 /// The interval of a step that polls: some ten times within the shortest removal.
 pub const READING_PACE: Duration = Duration::from_millis(5);
 
+/// How often a run relists one pod on demand between two relists of all pods, the next of which
+/// shows the rest: a start, a stop and another start. Of a hundred lives in a second, each such
+/// relist would cost a run more than the life.
+pub const RELISTS_OF_A_POD: usize = 3;
+
 /// The maximum time that a run waits at its end for late or repeated events: twice the kubelet's
 /// relist period.
 pub const QUIET_WINDOW: Duration = Duration::from_secs(2);

@@ -199,6 +199,9 @@ impl<'a> Attempt<'a> {
     }
 
     fn shown_by(&self, call: &Call) -> Option<Vec<(ContainerId, Shown)>> {
+        if !call.request().lists(self.uid) {
+            return None;
+        }
         match (call.request(), call.result()?.as_ref().ok()?, self.sandbox) {
             (Request::ListSandboxes(_), Reply::Sandboxes(listed), None) => {
                 let of_pod = listed.iter().filter(|listed| {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::session::Session;
 use crate::case::Case;
-use crate::history::{CallFault, CaseRun, Reply, Request};
+use crate::history::{CallFault, CaseRun, ContainerId, PodUid, Reply, Request};
 use crate::host::PodCgroup;
 
 pub(super) use subscriptions::CaseSubscriptions;
@@ -49,6 +49,17 @@ impl ActiveCase {
     /// Sends a call for the case.
     pub(super) async fn call(&self, request: Request) -> Result<Reply, CallFault> {
         self.session.call(Some(self.run), request).await
+    }
+
+    /// The pod of which a call ends a sync, so that a kubelet 1.36 or later relists it on demand if
+    /// the call succeeds. A sync starts what it creates, and removals are no part of one.
+    pub(super) fn synced_by(&self, request: &Request) -> Option<PodUid> {
+        let id = match request {
+            Request::StartContainer(id) | Request::StopContainer { container: id, .. } => id,
+            Request::StopSandbox(id) => &ContainerId::from(id),
+            _ => return None,
+        };
+        Some(self.view.pod_of(id)?.1.uid.clone())
     }
 
     /// The attempt of the next container of this name.

@@ -1,6 +1,6 @@
 //! A Generic PLEG on a runtime: relists it, and keeps what a kubelet's cache would have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::sync::Notify;
@@ -102,7 +102,14 @@ impl LivePleg {
                     tick.reset();
                     Some(relisted)
                 }
-                Some(request) = self.requests.1.recv() => self.relist_pod(request).await.map(Ok),
+                Some((pod, requested_at)) = self.requests.1.recv() => {
+                    // A relist of all pods that began later has served the request.
+                    if self.generic.is_due(requested_at) {
+                        self.relist_pod(&pod).await.map(Ok)
+                    } else {
+                        None
+                    }
+                }
             };
             if let Some(relisted) = relisted
                 && to.send(relisted).await.is_err()
@@ -112,15 +119,22 @@ impl LivePleg {
         }
     }
 
-    /// Relists one pod, unless a relist of all pods has served the request. None, too, if a list
-    /// fails or lacks the pod: that is left to the next relist of all pods.
-    async fn relist_pod(&mut self, request: Requested) -> Option<Relist> {
-        let (uid, requested_at) = request;
-        if !self.generic.is_due(requested_at) {
-            return None;
-        }
+    /// Waits for requests to relist one pod. Returns the pods, which have one relist each.
+    pub(super) async fn requested(&mut self) -> BTreeSet<SharedUid> {
+        let mut requests = Vec::new();
+        let requested = self
+            .requests
+            .1
+            .recv_many(&mut requests, Generic::RELIST_REQUESTS);
+        requested.await;
+        requests.into_iter().map(|(pod, _)| pod).collect()
+    }
+
+    /// Relists one pod. None if a list fails or lacks the pod: that is left to the next relist of
+    /// all pods.
+    pub(super) async fn relist_pod(&mut self, uid: &SharedUid) -> Option<Relist> {
         let began = host::now();
-        let relisted = self.relist_pod_at(began, &uid).await;
+        let relisted = self.relist_pod_at(began, uid).await;
         self.metrics.pod_relisted(host::elapsed(began));
         relisted
     }
@@ -262,7 +276,7 @@ fn label_as_kubelets_do(sandboxes: &[SandboxListing], containers: &mut [Containe
     }
 }
 
-/// What the runtime answered about one pod.
+/// The answers of the runtime about one pod.
 #[derive(Debug, Default)]
 struct Answers {
     sandboxes: BTreeMap<String, Result<SandboxReport, StatusFault>>,

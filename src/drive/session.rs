@@ -5,13 +5,14 @@
 //! before has arrived, too.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
+use super::live_pleg::RelistRequests;
 use super::options::DriveOptions;
 use super::probes::ProbeResults;
 use super::recording_client::RecordingClient;
@@ -78,6 +79,7 @@ pub struct Session {
     client: RecordingClient,
     metrics: Metrics,
     silence: RwLock<()>,
+    relists: OnceLock<RelistRequests>,
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
     pub(super) probed: ProbeResults,
@@ -109,6 +111,7 @@ impl Session {
             client,
             metrics,
             silence: RwLock::default(),
+            relists: OnceLock::new(),
             stop,
             stream: Mutex::default(),
             probed: ProbeResults::default(),
@@ -131,6 +134,18 @@ impl Session {
     /// What is measured of the run as a kubelet would measure it.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Sends later requests to relist one pod to the run's first PLEG.
+    pub(super) fn take_requests(&self, relists: RelistRequests) {
+        let _ = self.relists.set(relists);
+    }
+
+    /// Requests a relist of one pod on demand, if the run relists pods.
+    pub(super) fn request_relist(&self, pod: &PodUid) {
+        if let Some(relists) = self.relists.get() {
+            relists.request(pod.as_str());
+        }
     }
 
     /// Keeps cases from being silent as long as it is held; waits until none is.

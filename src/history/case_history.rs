@@ -256,7 +256,7 @@ impl CaseHistory {
         };
         match request {
             Request::ListSandboxes(_) | Request::ListContainers { sandbox: None, .. } => {
-                !self.pods.is_empty()
+                self.pods.iter().any(|pod| request.lists(pod))
             }
             _ => status_of(request).is_some_and(known),
         }
@@ -445,4 +445,37 @@ fn makes(request: &Request) -> bool {
         request,
         Request::RunSandbox(_) | Request::CreateContainer(_)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Labels, POD_UID_LABEL};
+    use super::*;
+
+    #[test]
+    fn of_the_relists_of_a_run_a_case_has_those_of_all_pods_and_of_its_own() {
+        let mut history = CaseHistory::new(CaseRun::default());
+        history.pods.insert(PodUid::from("own"));
+        let pods = [None, Some("own"), Some("another")];
+        for (number, pod) in (0..).zip(pods) {
+            let label = pod.map(|uid| (POD_UID_LABEL.to_owned(), uid.to_owned()));
+            let labels: Labels = label.into_iter().collect();
+            let list = Request::ListContainers {
+                sandbox: None,
+                labels: labels.clone(),
+            };
+            for (call, request) in [(0, Request::ListSandboxes(labels)), (1, list)] {
+                let body = Body::CallBegan {
+                    call: CallId(number * 2 + call),
+                    case: None,
+                    request,
+                    message: bytes::Bytes::new(),
+                };
+                let (seq, at) = (Seq(number), HostInstant::default());
+                history.push(&Arc::new(Entry { seq, at, body }));
+            }
+        }
+        let kept: Vec<u64> = history.calls().map(|call| call.began().seq.0).collect();
+        assert_eq!(kept, [0, 0, 1, 1]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Body, CallFault, ContainerId, Entry, Reply, Request};
+use super::{Body, CallFault, ContainerId, Entry, POD_UID_LABEL, PodUid, Reply, Request};
 
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -55,6 +55,15 @@ impl Call {
 }
 
 impl Request {
+    /// Whether this lists a pod by the label of its UID, or all pods.
+    pub fn lists(&self, pod: &PodUid) -> bool {
+        let (Self::ListSandboxes(labels) | Self::ListContainers { labels, .. }) = self else {
+            return false;
+        };
+        let uid = labels.get(POD_UID_LABEL);
+        uid.is_none_or(|uid| **uid == *pod.as_str())
+    }
+
     /// The same with the whole id of the container that it starts, stops or removes, if it is not
     /// whole.
     pub(super) fn with_whole_id(

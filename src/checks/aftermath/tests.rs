@@ -116,6 +116,11 @@ fn consistent_is_what_lists_and_events_agree_on() {
     );
     check(
         CONSISTENT,
+        "pod run; pod2 run; c create in=pod2 fails; c CREATED; run inspect on-demand; end",
+        expect!["holds"],
+    );
+    check(
+        CONSISTENT,
         "pod run; c create; c CREATED; pod relist; end",
         expect![[r#"
             waits for DELETED of c.0.beef of c

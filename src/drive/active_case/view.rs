@@ -98,8 +98,9 @@ impl CaseView {
         &self,
         id: &ContainerId,
     ) -> Option<(SandboxId, Arc<SandboxSpec>)> {
-        let history = self.history();
-        let mut subjects = history.subjects().iter();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = seen.refresh();
+        let mut subjects = seen.history.subjects().iter();
         let subject = subjects.find(|subject| subject.id == *id)?;
         match &subject.kind {
             SubjectKind::Sandbox(spec) => Some((SandboxId::from(id.as_str()), spec.clone())),

@@ -53,17 +53,21 @@ impl StepContext {
 
     /// Sends a call of the step.
     pub(super) async fn send(&self, request: Request) -> Result<Result<Reply, CallFault>, Abort> {
-        let (client, run) = (self.client(), Some(self.case.run));
-        let Some(bound) = self.scope.call_bound else {
-            return Ok(client.call(run, request).await);
-        };
         let method = request.method();
-        let called = tokio::time::timeout(bound, client.call(run, request));
-        called.await.map_err(|_| {
-            let wanted = format!("the return of {method}");
-            self.case.waits.record(wanted, false, bound);
-            Abort::Unmet
-        })
+        let synced = self.case.synced_by(&request);
+        let call = self.client().call(Some(self.case.run), request);
+        let result = match self.scope.call_bound {
+            Some(bound) => tokio::time::timeout(bound, call).await.map_err(|_| {
+                let wanted = format!("the return of {method}");
+                self.case.waits.record(wanted, false, bound);
+                Abort::Unmet
+            })?,
+            None => call.await,
+        };
+        if let (Ok(_), Some(pod)) = (&result, synced) {
+            self.session().request_relist(&pod);
+        }
+        Ok(result)
     }
 
     /// Sends a call of the step that must succeed.

@@ -1,10 +1,11 @@
 //! Replays a history to two kubelets (INV-13), one with the Generic and one with the Evented PLEG.
 //! While a pod is at rest, both must have the same status of it.
 //!
-//! The input of the Generic PLEG is the relists: those of all pods, which run during the cases; the
-//! on-demand one with which the driver inspects each pod at the end of a case's steps; and, in a
-//! watch, those on demand after an inferred sync. The Evented PLEG has none on demand, a feature of
-//! 1.36: up to 1.35 nothing repairs the loss of an event for 300 s.
+//! The input of the Generic PLEG is the relists: those of all pods, which run during the cases;
+//! those on demand after the calls of a case that end a sync, or after a sync that a watch infers;
+//! and the on-demand one with which the driver inspects each pod at the end of a case's steps. The
+//! Evented PLEG has none on demand, a feature of 1.36: up to 1.35 nothing repairs the loss of an
+//! event for 300 s.
 //!
 //! The input of the Evented PLEG of kubelet 1.26 to 1.36 is the events of one stream and, after the
 //! end of a stream, the next relist. In that relist it takes the containers from `PodSandboxStatus`

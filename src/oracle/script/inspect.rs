@@ -19,7 +19,8 @@ pub(super) fn own_labels(pod: &str, extras: &Extras<'_>) -> Labels {
 
 impl Script {
     /// `pod inspect c=running d=exited:137` is the inspection of one pod by the case; `run inspect`
-    /// with the same words is a relist of all pods, of which there is one, outside the cases.
+    /// with the same words is a relist of all pods, of which there is one, outside the cases; with
+    /// `on-demand` it is one of that pod.
     ///
     /// With `unanswered` the calls for statuses fail. `read=+0s`, in the words of an event's `at=`,
     /// is the timestamp of the sandbox's status, which then has the containers, too:
@@ -42,7 +43,8 @@ impl Script {
         status.ips = extras.value("ip").into_iter().map(str::to_owned).collect();
         let uid = status.metadata.clone().unwrap_or_default().uid;
         let label = Labels::from([(POD_UID_LABEL.to_owned(), uid.to_string())]);
-        let labels = if of_run { Labels::new() } else { label.clone() };
+        let of_all = of_run && !extras.has("on-demand");
+        let labels = if of_all { Labels::new() } else { label.clone() };
         let listing = SandboxListing {
             id: sandbox.clone(),
             metadata: status.metadata.clone(),

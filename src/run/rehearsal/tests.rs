@@ -1,5 +1,6 @@
 //! Runs with cancelled calls, broken streams, and lost runtimes.
 
+mod relists;
 mod verdicts;
 
 use std::collections::BTreeSet;

@@ -14,11 +14,10 @@ impl Pod<'_> {
     /// not at rest.
     pub(super) fn at_rest_until(&self, relist: &PlegRelist<'_>, place: usize) -> Option<Seq> {
         let uid = self.spec.uid.as_str();
-        let mut later = self.relists.iter();
-        let inspected_again =
-            later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
+        let mut inspections = self.relists.iter().filter(|relist| relist.inspects(uid));
+        let is_last = inspections.next_back().map(|last| last.ended.seq) == Some(relist.ended.seq);
         let waited_for = self.history.steps_end() == Some(&StepsEnd::Complete);
-        if relist.pod.is_some() && !inspected_again && waited_for && self.is_left_alone(relist) {
+        if is_last && waited_for && self.is_left_alone(relist) {
             return Some(Seq(u64::MAX));
         }
         let bound = self.history.stretched(limits::EVENT_WAIT);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, PodUid, Reply, Request,
-    SandboxListing, SandboxReport, Seq, StatusCode,
+    Body, Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, PodUid, Reply,
+    Request, SandboxListing, SandboxReport, Seq, StatusCode,
 };
 use crate::pleg::{ListedItem, ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses};
 
@@ -93,6 +93,12 @@ fn pod_uid(labels: &Labels) -> Option<&str> {
 impl PlegRelist<'_> {
     pub(super) fn at(&self) -> Moment {
         Moment::from_ns(self.began.at.realtime_ns)
+    }
+
+    /// Whether it is a case's inspection of a pod. A run relists pods on demand, too, at any time.
+    pub(super) fn inspects(&self, pod: &str) -> bool {
+        let of_case = matches!(self.began.body, Body::CallBegan { case: Some(_), .. });
+        of_case && self.pod == Some(pod)
     }
 
     /// Whether it lists a sandbox of the pod.

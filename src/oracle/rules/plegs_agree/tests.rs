@@ -118,6 +118,25 @@ fn a_relist_on_demand_that_lacks_the_pod_leaves_its_removal_to_the_next_of_all_p
 }
 
 #[test]
+fn a_relist_on_demand_beside_the_cases_is_no_inspection() {
+    let exited = "c stop; c STOPPED exit=137";
+    then(
+        &format!("{exited}; run inspect c=running on-demand; end"),
+        expect![],
+    );
+    then(
+        &format!("{exited}; pod inspect c=exited:137; run inspect c=running on-demand; end"),
+        expect![],
+    );
+    then(
+        "pod inspect c=exited:137; run inspect c=exited:137 on-demand; end",
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
 fn calls_at_two_times_are_no_inspection() {
     let exits = "c stop; c STOPPED exit=137";
     then(
