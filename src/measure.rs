@@ -7,9 +7,7 @@
 //!
 //! One invariant: a figure that was not measured is absent, never zero.
 
-mod announce;
 mod arrivals;
-mod change;
 mod churn;
 mod cpu_meter;
 mod error;
@@ -22,7 +20,6 @@ mod pleg;
 mod population;
 mod ramp;
 mod relisting;
-mod results;
 mod sample;
 mod session;
 mod table;

@@ -29,7 +29,6 @@ mod kubelet;
 mod lifecycle;
 mod moment;
 mod pod_list;
-mod pod_records;
 mod pod_status;
 mod reconnect;
 mod shared_id;

@@ -7,10 +7,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::arrivals::Arrivals;
-use super::change::change;
 use super::error::MeasureError;
-use super::population::Population;
+use super::population::{Pod, Population};
 use super::sample::Sample;
+use crate::drive::Session;
 use crate::limits;
 
 pub(super) struct Churn<'a> {
@@ -65,4 +65,23 @@ impl<'a> Churn<'a> {
         self.changes
             .spawn(async move { change(&session, &mut pod, &arrivals, 1).await });
     }
+}
+
+/// Kills a container of the pod, waits until the given number of watchers know, and replaces it.
+/// Returns the delay of each watcher after the end in the kernel; fewer if some exceed the timeout.
+pub(super) async fn change(
+    session: &Session,
+    pod: &mut Pod,
+    arrivals: &Arrivals,
+    watchers: usize,
+) -> Result<Vec<Duration>, MeasureError> {
+    let (place, container) = pod.next();
+    arrivals.expect(&container);
+    let kernel = &session.options().kernel;
+    let own = session.client().own(container.as_str());
+    let ended = kernel.end_process(&own, limits::KILL_WAIT).await?;
+    let bound = session.scaled(limits::EVENT_WAIT);
+    let known = arrivals.of(&container, watchers, bound).await;
+    pod.replace(place).await?;
+    Ok(known.into_iter().map(|at| at.since(ended)).collect())
 }

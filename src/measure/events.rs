@@ -8,17 +8,17 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::announce;
 use super::arrivals::Arrivals;
-use super::change::change;
+use super::churn::change;
 use super::error::MeasureError;
 use super::follower::Follower;
+use super::measurement::Results;
 use super::measurement::{EventsCell, RampStep};
 use super::options::{EventsOptions, ascending};
 use super::population::{Pod, Population};
 use super::ramp;
-use super::results::Results;
 use super::sample::{Sample, nanos};
+use super::session;
 use crate::cri::Subscription;
 use crate::doctor::is_single_consumer;
 use crate::drive::Session;
@@ -40,7 +40,7 @@ pub(super) async fn measure(
     }
     let mut population = Population::new(session, 1, Workload::UntilTerm);
     for pods in ascending(&options.node.pods) {
-        announce::progress(&format!("making {pods} pods"));
+        session::progress(&format!("making {pods} pods"));
         population.grow(pods).await?;
         for streams in &subscribers {
             let cell = Cell::open(&population, *streams).await?;
@@ -86,7 +86,7 @@ impl<'a> Cell<'a> {
         let mut steps: Vec<RampStep> = Vec::new();
         let (mut alone, mut deadline) = (None, None);
         for parallel in ramp::steps(pods) {
-            announce::progress(&format!(
+            session::progress(&format!(
                 "{pods} pods, {} subscribers, {parallel} changes at once",
                 self.streams
             ));

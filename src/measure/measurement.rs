@@ -1,8 +1,11 @@
 //! The figures of a measurement, as `--json` writes them. Times are in nanoseconds.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use serde::{Deserialize, Serialize};
 
 use crate::history::Host;
+use crate::run::Surroundings;
 
 /// The version of the format. It changes with a field that is renamed, removed or changes its
 /// meaning.
@@ -171,6 +174,62 @@ impl EventsCell {
             rate_with_lag: rates(true).next(),
             steps,
         }
+    }
+}
+
+/// Collects figures. Cheap to clone; all clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Results {
+    measurement: Arc<Mutex<Option<Measurement>>>,
+}
+
+impl Results {
+    /// Records the facts about the node.
+    pub(super) fn begin(&self, surroundings: &Surroundings) {
+        let info = &surroundings.info;
+        *self.lock() = Some(Measurement {
+            version: VERSION,
+            suite: info.suite.clone(),
+            runtime: info.runtime.runtime_name.clone(),
+            runtime_version: info.runtime.runtime_version.clone(),
+            endpoint: info.endpoint.clone(),
+            host: info.host.clone(),
+            simulated: surroundings.simulated,
+            foreign_pods: surroundings.foreign_pods,
+            events: Vec::new(),
+            pleg: Vec::new(),
+            notes: Vec::new(),
+            faults: Vec::new(),
+        });
+    }
+
+    pub(super) fn add_events(&self, cell: EventsCell) {
+        self.with(|measurement| measurement.events.push(cell));
+    }
+
+    pub(super) fn add_pleg(&self, cell: PlegCell) {
+        self.with(|measurement| measurement.pleg.push(cell));
+    }
+
+    /// Records a figure that cannot be measured.
+    pub(super) fn note(&self, note: String) {
+        self.with(|measurement| measurement.notes.push(note));
+    }
+
+    /// All figures; `None` if the measurement has not begun.
+    pub(super) fn take(&self) -> Option<Measurement> {
+        self.lock().take()
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Measurement)) {
+        if let Some(measurement) = &mut *self.lock() {
+            change(measurement);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Measurement>> {
+        let measurement = self.measurement.lock();
+        measurement.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::announce;
 use super::arrivals::Arrivals;
 use super::churn::Churn;
 use super::cpu_meter::CpuMeter;
 use super::error::MeasureError;
 use super::follower::Follower;
+use super::measurement::Results;
 use super::measurement::{Load, PlegCell, Watching};
 use super::options::{PlegOptions, ascending};
 use super::population::Population;
 use super::relisting::{Relisting, Relists};
-use super::results::Results;
 use super::sample::nanos;
+use super::session;
 use crate::drive::Session;
 use crate::history::SubscriptionId;
 use crate::host;
@@ -40,11 +40,11 @@ pub(super) async fn measure(
     };
     let mut population = Population::new(session, options.containers, workload);
     for pods in ascending(&options.node.pods) {
-        announce::progress(&format!("making {pods} pods"));
+        session::progress(&format!("making {pods} pods"));
         population.grow(pods).await?;
         for load in Load::ALL {
             for watching in Watching::ALL {
-                announce::progress(&format!(
+                session::progress(&format!(
                     "{pods} pods, {}, watched by {}",
                     load.name(),
                     watching.name()

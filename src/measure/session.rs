@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::MeasureError;
+use super::measurement::Results;
 use super::options::{MeasureAllowance, MeasureCommand, MeasureOptions};
-use super::results::Results;
-use super::{announce, events, page, pleg, table};
+use super::{events, page, pleg, table};
 use crate::drive::{Allowance, DriveOptions, Session};
 use crate::files::{Draft, OutputError};
+use crate::report::printable;
 use crate::run::{self, Exit, RunOptions, Surroundings, Target};
 use crate::terminal;
 
@@ -69,7 +70,7 @@ async fn work(
     if let Some(reason) = session.no_events() {
         return Err(MeasureError::NoEvents(reason.to_owned()));
     }
-    announce::announce(&surroundings);
+    announce(&surroundings);
     results.begin(&surroundings);
     match command {
         MeasureCommand::Events(options) => events::measure(session, options, results).await,
@@ -103,5 +104,34 @@ fn conclude(faults: &[String]) -> Exit {
         Exit::Conformant
     } else {
         Exit::Undecided
+    }
+}
+
+/// Prints the subject of the measurement, and the other users of the node.
+pub(super) fn announce(surroundings: &Surroundings) {
+    let (info, runtime) = (&surroundings.info, &surroundings.info.runtime);
+    let how = if surroundings.simulated {
+        ", in this process, in simulated time".to_owned()
+    } else {
+        format!(" at {}", info.endpoint)
+    };
+    let [name, version] = [&runtime.runtime_name, &runtime.runtime_version].map(|it| printable(it));
+    terminal::say(&format!(
+        "measuring {name} {version}{how}\nrun {}",
+        info.run
+    ));
+    let foreign = surroundings.foreign_pods;
+    if foreign > 0 {
+        terminal::say(&format!(
+            "this node has {foreign} other pods, which are left alone; the figures include \
+             their activity"
+        ));
+    }
+}
+
+/// Shows the current measurement on a terminal.
+pub(super) fn progress(doing: &str) {
+    if terminal::has_status() {
+        terminal::show_status(&[format!("measuring: {doing}")]);
     }
 }

@@ -6,8 +6,6 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use foldhash::fast::RandomState;
-
 use super::invariants::Invariant;
 use super::lifecycle::rank;
 use super::rules::streams_stay_open::Ends;
@@ -24,11 +22,11 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub struct WholeRun {
     /// Whether it includes foreign pods.
     of_all_pods: bool,
-    pods: HashSet<PodUid, RandomState>,
+    pods: HashSet<PodUid>,
     pods_by_age: VecDeque<PodUid>,
     /// The time of each stream's request.
-    opened: HashMap<SubscriptionId, Seq, RandomState>,
-    seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>, RandomState>,
+    opened: HashMap<SubscriptionId, Seq>,
+    seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>>,
     seen_by_age: VecDeque<ContainerId>,
     ends: Ends,
     /// The violations of containers that were dropped.

@@ -3,17 +3,18 @@
 //! Source: kubernetes `pkg/kubelet/container/cache.go`. One invariant: with the gate on, no entry
 //! is replaced by an older one. (A deletion forgets how old it was.)
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
 use super::moment::Moment;
 use super::pod_status::{InspectError, Inspection, PodStatus};
-use super::shared_id::{ById, SharedUid};
+use super::shared_id::SharedUid;
 
 #[derive(Clone, Debug)]
 pub struct Cache {
     guarded: bool,
-    entries: ById<SharedUid, Entry>,
+    entries: HashMap<SharedUid, Entry>,
     global: Option<Moment>,
     waiting: Vec<Waiting>,
     released: Vec<Released>,
@@ -62,7 +63,7 @@ impl Cache {
     pub fn new(guarded: bool) -> Self {
         Self {
             guarded,
-            entries: ById::default(),
+            entries: HashMap::new(),
             global: None,
             waiting: Vec::new(),
             released: Vec::new(),

@@ -3,13 +3,12 @@
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`computeEvents`, `getContainersFromPods`,
 //! `getContainerState`).
 
+use std::collections::HashMap;
+
 use super::lifecycle::LifecycleKind;
 use super::pod_list::ListedItem;
-use super::shared_id::{ById, SharedId};
+use super::shared_id::SharedId;
 use super::state::{Phase, Transition, transition};
-
-/// The number of items above which ids are hashed: a linear search would be quadratic overall.
-const WALKABLE: usize = 16;
 
 /// A container or a sandbox in the engine's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,18 +28,15 @@ pub(super) fn same(old: &[Item], new: &[ListedItem<'_>]) -> bool {
 
 /// Converts a list into owned items; known ids are shared, not copied.
 pub(super) fn adopt(old: &[Item], new: &[ListedItem<'_>]) -> Vec<Item> {
-    let known = Index::new(old.iter().map(|item| item.id.as_str()), old.len());
-    let own = |(place, seen): (usize, &ListedItem<'_>)| Item {
-        id: match old.get(place) {
-            Some(item) if item.id.as_str() == seen.id => item.id.clone(),
-            _ => match known.first(seen.id, old) {
-                Some(place) => old[place].id.clone(),
-                None => SharedId::from(seen.id),
-            },
+    let known = by_id(old);
+    let own = |seen: &ListedItem<'_>| Item {
+        id: match known.get(seen.id) {
+            Some(item) => item.id.clone(),
+            None => SharedId::from(seen.id),
         },
         phase: seen.state.phase(),
     };
-    new.iter().enumerate().map(own).collect()
+    new.iter().map(own).collect()
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,18 +54,17 @@ impl Changes {
     /// Compares two states of a pod, each with containers before sandboxes. Of a repeated id, the
     /// first occurrence counts.
     pub(super) fn between(old: &[Item], new: &[Item]) -> Self {
-        let before = Index::new(old.iter().map(|item| item.id.as_str()), old.len());
-        let after = Index::new(new.iter().map(|item| item.id.as_str()), new.len());
+        let (before, after) = (by_id(old), by_id(new));
         let mut changes = Self::default();
-        for (place, item) in old.iter().enumerate() {
-            if before.first(item.id.as_str(), old) == Some(place) {
-                let now = after.first(item.id.as_str(), new).map(|at| new[at].phase);
+        for item in old {
+            if std::ptr::eq(before[item.id.as_str()], item) {
+                let now = after.get(item.id.as_str()).map(|now| now.phase);
                 changes.note(&item.id, transition(Some(item.phase), now));
             }
         }
-        for (place, item) in new.iter().enumerate() {
+        for item in new {
             let id = item.id.as_str();
-            if before.first(id, old).is_none() && after.first(id, new) == Some(place) {
+            if !before.contains_key(id) && std::ptr::eq(after[id], item) {
                 changes.note(&item.id, transition(None, Some(item.phase)));
             }
         }
@@ -96,29 +91,8 @@ impl Changes {
     }
 }
 
-/// Finds ids: by linear search if there are few, by hashing if there are many.
-struct Index<'a> {
-    hashed: Option<ById<&'a str, usize>>,
-}
-
-impl<'a> Index<'a> {
-    fn new(ids: impl Iterator<Item = &'a str>, count: usize) -> Self {
-        let hashed = (count > WALKABLE).then(|| {
-            let mut places = ById::default();
-            places.reserve(count);
-            for (place, id) in ids.enumerate() {
-                places.entry(id).or_insert(place);
-            }
-            places
-        });
-        Self { hashed }
-    }
-
-    /// The place of the first occurrence of an id.
-    fn first(&self, id: &str, items: &[Item]) -> Option<usize> {
-        match &self.hashed {
-            Some(places) => places.get(id).copied(),
-            None => items.iter().position(|item| item.id.as_str() == id),
-        }
-    }
+/// The first item of each id.
+fn by_id(items: &[Item]) -> HashMap<&str, &Item> {
+    let items = items.iter().rev();
+    items.map(|item| (item.id.as_str(), item)).collect()
 }

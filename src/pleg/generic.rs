@@ -7,7 +7,7 @@
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`Relist`, `relistPod`, `reconcilePodRecord`,
 //! `updateCache`, `Healthy`).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,24 +16,32 @@ use super::kubelet::Kubelet;
 use super::lifecycle::{LifecycleEvent, LifecycleKind};
 use super::moment::Moment;
 use super::pod_list::{ListedPod, PodList};
-use super::pod_records::Records;
 use super::pod_status::Inspection;
 use super::shared_id::{SharedId, SharedUid};
 
 /// The state of the Generic PLEG. State shared with the Evented PLEG is in [`Kubelet`].
 #[derive(Clone, Debug, Default)]
 pub struct Generic {
-    records: Records,
+    records: BTreeMap<SharedUid, Record>,
+    /// The number of relists of all pods.
+    round: u64,
     reinspect: BTreeSet<SharedUid>,
     relisted_at: Option<Moment>,
     pending: VecDeque<Pending>,
     closing: Option<Moment>,
 }
 
+/// The containers and sandboxes of a pod, as last reported.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    items: Vec<Item>,
+    /// The last relist of all pods that listed it, and its index in that list.
+    listed: (u64, usize),
+}
+
 /// A pod whose changes take effect once it is inspected.
 #[derive(Clone, Debug)]
 struct Pending {
-    slot: usize,
     wanted: Wanted,
     read_at: Moment,
     changes: Changes,
@@ -94,16 +102,17 @@ impl Generic {
         self.relisted_at = Some(now);
         self.closing = Some(now);
         kubelet.gauges.count(list);
-        self.records.mark(list);
-        for slot in 0..self.records.slots() {
-            let listed = self.records.listed(slot);
-            match listed.and_then(|index| Some((index, list.pod(index)?))) {
-                Some((index, pod)) => {
-                    self.reconcile(slot, index, &pod, list.at(), false);
-                }
-                None => self.vanished(kubelet, slot),
+        self.round += 1;
+        for (index, pod) in list.iter().enumerate() {
+            self.record(pod.uid).listed = (self.round, index);
+        }
+        for (index, pod) in list.iter().enumerate() {
+            // Of a repeated UID, the last one counts.
+            if self.record(pod.uid).listed.1 == index {
+                self.reconcile(index, &pod, list.at(), false);
             }
         }
+        self.remove_unlisted(kubelet);
         self.close(kubelet);
     }
 
@@ -114,8 +123,7 @@ impl Generic {
         let Some((index, pod)) = list.iter().enumerate().find(|(_, pod)| pod.uid == uid) else {
             return;
         };
-        let slot = self.records.slot_of(uid);
-        if !self.reconcile(slot, index, &pod, list.at(), true) {
+        if !self.reconcile(index, &pod, list.at(), true) {
             kubelet.cache.set_observed(uid, list.at());
         }
     }
@@ -152,8 +160,7 @@ impl Generic {
         let (observe, read_at) = (pending.observe, pending.read_at);
         let uid = pending.wanted.uid.clone();
         if self.store(kubelet, &pending.wanted, inspection, read_at) {
-            self.records
-                .replace(pending.slot, std::mem::take(&mut pending.next));
+            self.record(uid.as_str()).items = std::mem::take(&mut pending.next);
             send_changes(kubelet, &uid, pending.changes);
         }
         if observe {
@@ -175,7 +182,7 @@ impl Generic {
 
     /// The recorded pods, by UID.
     pub fn pods(&self) -> Vec<&SharedUid> {
-        self.records.uids()
+        self.records.keys().collect()
     }
 
     /// The pods whose inspection is requested, by UID.
@@ -194,14 +201,13 @@ impl Generic {
     /// Compares a listed pod with its record. Returns whether it has to be inspected.
     fn reconcile(
         &mut self,
-        slot: usize,
         index: usize,
         pod: &ListedPod<'_>,
         read_at: Moment,
         observe: bool,
     ) -> bool {
         let requested = !self.reinspect.is_empty() && self.reinspect.remove(pod.uid);
-        let old = self.records.items(slot);
+        let old = &self.record(pod.uid).items;
         if !requested && same(old, pod.items) {
             return false;
         }
@@ -211,9 +217,8 @@ impl Generic {
             return false;
         }
         self.pending.push_back(Pending {
-            slot,
             wanted: Wanted {
-                uid: self.records.uid(slot).clone(),
+                uid: SharedUid::from(pod.uid),
                 index,
                 requested,
             },
@@ -225,18 +230,29 @@ impl Generic {
         true
     }
 
-    /// Processes the removal of a recorded pod that is not listed. A record without items stays.
-    fn vanished(&mut self, kubelet: &mut Kubelet, slot: usize) {
-        let Some(record) = self.records.get(slot) else {
-            return;
-        };
-        let requested = !self.reinspect.is_empty() && self.reinspect.remove(record.uid.as_str());
-        if record.items.is_empty() && !requested {
-            return;
+    /// The record of a pod; a new one if there is none.
+    fn record(&mut self, uid: &str) -> &mut Record {
+        if !self.records.contains_key(uid) {
+            self.records.insert(SharedUid::from(uid), Record::default());
         }
-        let record = self.records.forget(slot).expect("it was just looked at");
-        kubelet.cache.delete(record.uid.as_str());
-        send_changes(kubelet, &record.uid, Changes::between(&record.items, &[]));
+        self.records.get_mut(uid).expect("it was just inserted")
+    }
+
+    /// Removes the recorded pods that are not listed. A record without items stays.
+    fn remove_unlisted(&mut self, kubelet: &mut Kubelet) {
+        let (round, reinspect) = (self.round, &mut self.reinspect);
+        self.records.retain(|uid, record| {
+            if record.listed.0 == round {
+                return true;
+            }
+            let requested = reinspect.remove(uid);
+            if record.items.is_empty() && !requested {
+                return true;
+            }
+            kubelet.cache.delete(uid.as_str());
+            send_changes(kubelet, uid, Changes::between(&record.items, &[]));
+            false
+        });
     }
 
     /// Stores an inspection. Returns whether the pod's changes take effect.

@@ -8,7 +8,6 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::from_cri::find;
 use super::moment::Moment;
 use super::pod_list::{ListedItem, ListedPod};
 use super::pod_status::{InspectError, KubeletPanic, PodContainer, PodSandbox, PodStatus};
@@ -179,12 +178,10 @@ fn converted<'a>(
 fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
     let image = image(status)?.clone();
     let exited = status.state == ContainerState::Exited;
-    let annotation = |key: &str| find(&status.annotations, key);
+    let annotation = |key: &str| status.annotations.get(key);
     Ok(PodContainer {
         id: SharedId::from(Arc::from(&status.id)),
-        name: find(&status.labels, CONTAINER_NAME_LABEL)
-            .cloned()
-            .unwrap_or_default(),
+        name: (status.labels.get(CONTAINER_NAME_LABEL).cloned()).unwrap_or_default(),
         state: State::from(status.state),
         created_at: status.created_at.into(),
         started_at: if status.state == ContainerState::Created {

@@ -1,13 +1,8 @@
 //! Identifiers as used by PLEGs, with fewer types than in the history.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-
-/// A map by identifiers. A relist of thousands of pods hashes tens of thousands of them, for which
-/// the standard library's hasher would need a quarter of its time.
-pub(super) type ById<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 macro_rules! shared_id {
     ($(#[$doc:meta])* $name:ident) => {
