@@ -151,7 +151,7 @@ fn list<T: Serialize>(items: &[T]) -> String {
 
 /// A step or check on one line.
 pub(super) fn one_line<T: Serialize>(item: &T) -> String {
-    flow(&value(item))
+    lines(&value(item)).join(" ")
 }
 
 /// A step or check without the keys that have their defaults.

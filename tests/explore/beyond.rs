@@ -1,6 +1,7 @@
 //! The defects that walks do not find, or show in more steps than others, each with the reason.
 
 const RESOURCE: &str = "it concerns resources, and walks do not count them";
+const CHECKPOINT: &str = "walks make no checkpoints, and so restore no container";
 const ONE_STREAM: &str = "where not every subscriber gets every event, walks open no second stream";
 
 /// Their names and reasons.
@@ -24,6 +25,10 @@ pub(super) const BEYOND_WALKS: &[(&str, &str)] = &[
         "oom-kill-by-the-pods-limit-marks-all",
         "whether what outlives an OOM kill in its pod is marked, too, is advice, and no walk judges it",
     ),
+    ("no-started-after-a-restore", CHECKPOINT),
+    ("no-stopped-after-a-failed-restore", CHECKPOINT),
+    ("stopped-for-a-checkpoint", CHECKPOINT),
+    ("no-stopped-after-a-pause", "walks pause no container"),
     (
         "unlabelled-missing",
         "no kubelet makes a container without its labels, and so walks make none",
