@@ -66,7 +66,7 @@ fn what_is_no_report_of_these_cases_is_reported() {
         again.inside(folder.path()).run()
     };
     again("missing").fails(2, &["read the failed cases of missing: No such file"]);
-    again(".").fails(2, &["in .: ", "directory"]);
+    again(".").fails(2, &["of .: ", "directory"]);
     fs::write(folder.path().join("other"), "runtime: model\n").unwrap();
     again("other").fails(2, &["it is no JSON or JUnit report of this suite"]);
     let text = fs::read_to_string(folder.path().join("r.json")).unwrap();
