@@ -119,7 +119,8 @@ impl LivePleg {
         }
     }
 
-    /// Waits for requests to relist one pod. Returns the pods, which have one relist each.
+    /// Waits for requests to relist one pod. Returns the pods, which have one relist each, without
+    /// those that a later relist of all pods has served.
     pub(super) async fn requested(&mut self) -> BTreeSet<SharedUid> {
         let mut requests = Vec::new();
         let requested = self
@@ -127,7 +128,8 @@ impl LivePleg {
             .1
             .recv_many(&mut requests, Generic::RELIST_REQUESTS);
         requested.await;
-        requests.into_iter().map(|(pod, _)| pod).collect()
+        let due = |request: &Requested| self.generic.is_due(request.1);
+        requests.into_iter().filter(due).map(|it| it.0).collect()
     }
 
     /// Relists one pod. None if a list fails or lacks the pod: that is left to the next relist of
