@@ -6,8 +6,6 @@ mod kind;
 mod level;
 mod measured;
 mod mismatch;
-mod signature;
-mod spread;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -23,10 +21,9 @@ use crate::history::{Entry, HostInstant, RunInfo, Seq};
 pub use fact::{Fact, Facts};
 pub use kind::Kind;
 pub use level::{Level, Levels, Profile};
-pub use measured::{Capabilities, Largest, Latency, Limit, Times, Worst};
+pub use measured::{Capabilities, Largest, Latency, Limit, Spread, Times, Worst};
 pub use mismatch::Mismatch;
-pub use signature::Signature;
-pub use spread::Spread;
+pub use mismatch::Signature;
 pub use standing::{Conformance, Standing};
 
 /// The verdict of a case.

@@ -6,9 +6,7 @@
 //!
 //! Long, because it lists every kind of finding.
 
-mod key;
-#[cfg(test)]
-mod tests;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -494,6 +492,57 @@ impl Kind {
             EventKind::Started => Self::MissingStarted,
             EventKind::Stopped => Self::MissingStopped,
             EventKind::Deleted => Self::MissingDeleted,
+        }
+    }
+
+    pub fn from_key(key: &str) -> Result<Self, String> {
+        let known = Self::ALL.iter().copied();
+        known.clone().find(|kind| kind.key() == key).ok_or_else(|| {
+            let likeness = |kind: &Self| strsim::jaro_winkler(kind.key(), key);
+            let near = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let hint = near.filter(|near| likeness(near) > 0.8);
+            let hint = hint.map(|near| format!("; do you mean `{near}`?"));
+            format!(
+                "there is no kind of findings `{key}`{}",
+                hint.unwrap_or_default()
+            )
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Kind;
+
+    #[test]
+    fn keys_are_in_kebab_case_and_unique() {
+        let mut keys = BTreeSet::new();
+        for kind in Kind::ALL {
+            let words = kind.key().split('-');
+            let plain = |word: &str| {
+                let mut letters = word.bytes();
+                !word.is_empty() && letters.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+            };
+            assert!(words.clone().all(plain), "{kind}");
+            assert!(keys.insert(kind.key()), "{kind}");
+            assert_eq!(Kind::from_key(kind.key()), Ok(*kind));
+        }
+    }
+
+    #[test]
+    fn meanings_are_sentences() {
+        for kind in Kind::ALL {
+            let meaning = kind.meaning();
+            let is_begun = meaning.starts_with(|it: char| it.is_uppercase() || it == '`');
+            assert!(is_begun && meaning.ends_with('.'), "{kind}: {meaning}");
         }
     }
 }
