@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::judge::listed;
 use super::policy::{Baseline, Flakes, Share};
-use super::ruling::{Row, Ruling};
+use super::{Row, Ruling, listed};
 use crate::outcome::{Verdict, is_invariant};
 use crate::report::{NamedReport, Rate};
 use crate::statistics::{

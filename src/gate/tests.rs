@@ -4,9 +4,7 @@ mod policies;
 
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 
-use super::judge::{Unusable, judge};
-use super::ruling::Gate;
-use super::{Policy, Ruling};
+use super::{Gate, Policy, Ruling, Unusable, judge};
 use crate::history::RunId;
 use crate::outcome::{Conformance, Limit, Outcome, Profile, RunReport, Verdict};
 use crate::report::fixture::{fixture, outcome};
