@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use policy::{Forbidden, LatencyLimits, Required, Skips, Watched};
 
-use crate::outcome::{Profile, Verdict, is_invariant};
-use crate::report::{CaseOutcome, Document, Markdown, NamedReport, Rate, Watch, cut, span};
+use crate::outcome::{Profile, Verdict, WatchTotals, is_invariant};
+use crate::report::{CaseOutcome, Document, Markdown, NamedReport, Rate, cut, span};
 
 pub use policy::{Policy, schema};
 
@@ -200,8 +200,7 @@ fn decided(reports: &[NamedReport]) -> Row {
 fn conformance(reports: &[NamedReport], profile: Profile, required: Required) -> Row {
     let rule = format!("profile {profile}");
     row(rule, required.name(), reports, |report| {
-        let mut standings = report.profiles.iter();
-        let Some(standing) = standings.find(|standing| standing.profile == profile) else {
+        let Some(standing) = report.standing(profile) else {
             return (Ruling::CannotTell, "not judged for it".to_owned());
         };
         let ruling = match required.is_met_by(standing.verdict) {
@@ -259,7 +258,7 @@ fn skipped(reports: &[NamedReport], skips: &Skips) -> Vec<Row> {
 }
 
 fn watched(reports: &[NamedReport], limits: &Watched) -> Vec<Row> {
-    let look = |rule: &str, required: String, seen: &dyn Fn(&Watch) -> (Ruling, u64)| {
+    let look = |rule: &str, required: String, seen: &dyn Fn(&WatchTotals) -> (Ruling, u64)| {
         row(rule, required, reports, |report| match &report.watch {
             Some(watch) => {
                 let (ruling, found) = seen(watch);

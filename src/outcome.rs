@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
@@ -68,6 +69,15 @@ impl Verdict {
             Self::Skip => "skip",
             Self::Inconclusive => "inconclusive",
         }
+    }
+
+    pub fn has_passed(self) -> bool {
+        matches!(self, Self::Pass | Self::UnexpectedPass)
+    }
+
+    /// Whether the runtime broke a rule.
+    pub fn has_failed(self) -> bool {
+        matches!(self, Self::Fail | Self::Known)
     }
 }
 
@@ -224,19 +234,42 @@ pub fn is_invariant(id: &str) -> bool {
 }
 
 /// The observations of a watch of foreign pods.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+#[schemars(rename = "Watch")]
 pub struct WatchTotals {
     /// The number of times a pod was judged: after each of its changes, once it was idle.
     pub judged: u64,
+    /// The containers in these histories.
     pub containers: u64,
+    /// Events that arrived.
     pub events: u64,
+    /// Relists that succeeded, without those that showed nothing new while no pod changed.
     pub relists: u64,
-    /// The number of times that the stream ended.
+    /// The number of times that the event stream ended.
     pub outages: u64,
-    /// The time without a stream after that.
+    /// The time without a stream, in seconds.
+    #[serde(rename = "without_stream_s", with = "Seconds")]
+    #[schemars(with = "f64")]
     pub without_stream: Duration,
-    /// The time in which the suite itself was delayed.
+    /// The time in which the suite itself was delayed, in seconds.
+    #[serde(rename = "held_up_s", with = "Seconds")]
+    #[schemars(with = "f64")]
     pub held_up: Duration,
+}
+
+/// How a field for a duration is written and read as seconds.
+struct Seconds;
+
+impl Seconds {
+    fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        time.as_secs_f64().serialize(to)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(from)?;
+        Duration::try_from_secs_f64(seconds).map_err(D::Error::custom)
+    }
 }
 
 impl WatchTotals {

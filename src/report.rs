@@ -6,10 +6,7 @@
 //! [`printable()`]: no report lets a runtime control a terminal or break a document. This module is
 //! independent of rules, files and clocks.
 
-mod calendar;
-mod causality;
 mod compare;
-mod document;
 mod evidence;
 mod failed;
 #[cfg(test)]
@@ -20,32 +17,25 @@ pub mod json;
 pub mod junit;
 mod markdown;
 mod matrix;
-mod page;
 mod perfetto;
 mod printable;
-mod properties;
 mod rate;
-mod sheet;
-mod standings;
 mod summary;
 mod text;
 mod timeline;
-mod xml;
 
-pub use calendar::{rfc3339, signed_span, span};
 pub use compare::{Comparison, Incomparable};
-#[cfg(test)]
-pub use document::WorstLatency;
-pub use document::{CaseOutcome, Document, NamedReport, Watch};
 pub use evidence::Evidence;
 pub use failed::Failed;
-pub use markdown::Markdown;
+pub use github::page;
+#[cfg(test)]
+pub use json::WorstLatency;
+pub use json::{CaseOutcome, Document, NamedReport};
+pub use markdown::{Markdown, Sheet};
 pub use matrix::Matrix;
-pub use page::page;
 pub use perfetto::perfetto;
-pub use printable::{cut, folded, printable, short_id};
-pub use rate::Rate;
-pub use sheet::Sheet;
+pub use printable::{cut, folded, printable, rfc3339, short_id, signed_span, span};
+pub use rate::{Rate, by_id};
 pub use summary::{counted, summary};
 pub use text::{cause, failure};
 pub use timeline::{Timeline, timeline};

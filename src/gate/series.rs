@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::policy::{Baseline, Flakes, Share};
 use super::{Row, Ruling, listed};
 use crate::outcome::{Verdict, is_invariant};
-use crate::report::{NamedReport, Rate};
+use crate::report::{NamedReport, Rate, by_id};
 use crate::statistics::{
     IMPOSSIBLE, Series, corrected, highest_rate, is_significant, p_value_of_all,
 };
@@ -15,12 +15,9 @@ const CONFIDENCE: f64 = 0.95;
 
 /// The rates of the cases and invariants, by id; each report judges an invariant once.
 fn rates(reports: &[NamedReport]) -> BTreeMap<&str, Rate> {
-    let mut rates = BTreeMap::<&str, Rate>::new();
     let outcomes = reports.iter().flat_map(|input| &input.report.outcomes);
-    for outcome in outcomes.filter(|outcome| outcome.verdict != Verdict::Skip) {
-        rates.entry(&outcome.id).or_default().add(outcome.verdict);
-    }
-    rates
+    let tested = by_id(outcomes.filter(|outcome| outcome.verdict != Verdict::Skip));
+    tested.into_iter().map(|(id, it)| (id, it.rate)).collect()
 }
 
 /// The rows on the number of repetitions and on the rates of failures.

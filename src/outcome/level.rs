@@ -21,6 +21,17 @@ pub enum Level {
     Must,
 }
 
+impl Level {
+    /// The word in upper case, as in a specification.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Self::May => "MAY",
+            Self::Should => "SHOULD",
+            Self::Must => "MUST",
+        }
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -102,9 +102,11 @@ pub struct Worst {
     pub case: Arc<str>,
 }
 
-/// The largest message of an event in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The largest message of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LargestEvent")]
 pub struct Largest {
+    /// Its size.
     pub bytes: u32,
     /// The id of the first case with this event.
     pub case: Arc<str>,
@@ -117,6 +119,15 @@ const PARTS_LOG2: u32 = 6;
 /// Times, counted in classes. A quantile is at most 1/64 longer than the exact time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread(BTreeMap<u32, usize>);
+
+impl Worst {
+    /// A percentile of the times; `None` without times.
+    pub fn percentile(&self, percent: usize) -> Option<Duration> {
+        let found = self.spread.percentile(percent)?;
+        // A class of times is wider than its longest time.
+        Some(found.min(self.latency.took))
+    }
+}
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

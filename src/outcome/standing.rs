@@ -231,7 +231,7 @@ impl Outcome {
     /// Its verdict in a profile, in which an invariant holds if only cases of lower levels break
     /// it.
     pub fn verdict_for(&self, profile: Profile) -> Verdict {
-        let is_broken = matches!(self.verdict, Verdict::Fail | Verdict::Known);
+        let is_broken = self.verdict.has_failed();
         match self.broken_in_cases() {
             Some(levels) if is_broken && levels.of(profile) != Some(Level::Must) => Verdict::Pass,
             _ => self.verdict,
@@ -255,7 +255,6 @@ impl Outcome {
         if broken.any(|level| level == Level::Should) {
             return Some(false);
         }
-        let held = matches!(self.verdict, Verdict::Pass | Verdict::UnexpectedPass);
-        (level == Level::Should && held).then_some(true)
+        (level == Level::Should && self.verdict.has_passed()).then_some(true)
     }
 }

@@ -7,15 +7,15 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::document::{Broken, CaseOutcome, Document};
+use super::json::{Broken, CaseOutcome, Document};
 use super::printable::{cut, printable};
-use super::rate::Rate;
+use super::rate::{Rate, Tested, by_id, in_order};
 use crate::outcome::{Conformance, Level, Profile, Standing, Verdict};
 
 /// The maximum length of a name, in characters.
@@ -114,18 +114,18 @@ impl Comparison {
             before: before.about(),
             after: after.about(),
         };
-        let (earlier, later) = (before.worst(), after.worst());
-        let (earlier_rates, later_rates) = (before.rates(), after.rates());
+        let (earlier, later) = (by_id(&before.outcomes), by_id(&after.outcomes));
         let certain = after.certainly_known();
-        for (id, name) in names(&before, &after) {
-            let rate = |rates: &BTreeMap<&str, Rate>| rates.get(id).copied().unwrap_or_default();
+        for Tested { first, .. } in in_order(after.outcomes.iter().chain(&before.outcomes)) {
+            let id = first.id.as_str();
+            let (was, is) = (earlier.get(id), later.get(id));
             let change = Change {
-                id: id.to_owned(),
-                name: name.to_owned(),
-                before: earlier.get(id).copied(),
-                after: later.get(id).copied(),
-                before_rate: rate(&earlier_rates),
-                after_rate: rate(&later_rates),
+                id: first.id.clone(),
+                name: first.name.clone(),
+                before: was.map(|it| it.worst.verdict),
+                after: is.map(|it| it.worst.verdict),
+                before_rate: was.map(|it| it.rate).unwrap_or_default(),
+                after_rate: is.map(|it| it.rate).unwrap_or_default(),
             };
             compared.sort_in(change, certain.contains(id));
         }
@@ -203,7 +203,9 @@ impl Comparison {
                 }
                 &mut self.other
             }
-            (Some(before), Some(Verdict::Known)) if !(certain && passed(before)) => &mut self.other,
+            (Some(before), Some(Verdict::Known)) if !(certain && before.has_passed()) => {
+                &mut self.other
+            }
             (Some(before), Some(after)) if is_worse(before, after) => &mut self.worse,
             (Some(before), Some(after)) if is_better(before, after) => &mut self.better,
             _ => &mut self.other,
@@ -240,20 +242,13 @@ impl Document {
 
     /// The broken SHOULDs of this report that were decided and kept in the other one.
     fn should_unlike(&self, there: &Self) -> Vec<Should> {
-        let mut kept: BTreeSet<&str> = BTreeSet::new();
-        for outcome in there
-            .outcomes
-            .iter()
-            .filter(|outcome| decided(outcome.verdict))
-        {
-            kept.insert(&outcome.id);
-        }
-        for outcome in there
-            .outcomes
-            .iter()
-            .filter(|outcome| outcome.should().is_some())
-        {
-            kept.remove(&*outcome.id);
+        let is_decided = |it: &&CaseOutcome| it.verdict.has_passed() || it.verdict.has_failed();
+        let decided = there.outcomes.iter().filter(is_decided);
+        let mut kept: BTreeSet<&str> = decided.map(|outcome| &*outcome.id).collect();
+        for outcome in &there.outcomes {
+            if outcome.should().is_some() {
+                kept.remove(&*outcome.id);
+            }
         }
         let broken = self.outcomes.iter().filter_map(|outcome| {
             let broken = outcome.should()?;
@@ -275,15 +270,10 @@ impl Document {
         known.map(|outcome| &*outcome.id).collect()
     }
 
-    pub(super) fn worst(&self) -> BTreeMap<&str, Verdict> {
-        let mut worst = BTreeMap::<&str, Verdict>::new();
-        for outcome in &self.outcomes {
-            let known = worst.entry(&outcome.id).or_insert(outcome.verdict);
-            if badness(outcome.verdict) > badness(*known) {
-                *known = outcome.verdict;
-            }
-        }
-        worst
+    /// The verdict on the runtime for a kind of consumer, if it was judged for it.
+    pub fn standing(&self, profile: Profile) -> Option<&Standing> {
+        let mut standings = self.profiles.iter();
+        standings.find(|standing| standing.profile == profile)
     }
 }
 
@@ -295,33 +285,16 @@ impl CaseOutcome {
     }
 }
 
-/// Each id once with its name, in the order of the later report, followed by those only in the
-/// earlier one.
-fn names<'a>(before: &'a Document, after: &'a Document) -> Vec<(&'a str, &'a str)> {
-    let mut seen = BTreeSet::new();
-    let all = after.outcomes.iter().chain(&before.outcomes);
-    let first = all.filter(|outcome| seen.insert(&*outcome.id));
-    first
-        .map(|outcome| (&*outcome.id, &*outcome.name))
-        .collect()
-}
-
 /// The profiles whose verdict has changed. Known failures are weaker only if one of them is worse.
 fn profiles(before: &Document, after: &Document, worse: &[Change]) -> Vec<ProfileChange> {
-    let of = |report: &Document, profile| {
-        let mut standings = report.profiles.iter();
-        standings
-            .find(|standing| standing.profile == profile)
-            .cloned()
-    };
     let is_worse = |id: &Arc<str>| worse.iter().any(|change| *change.id == **id);
     let change = |profile: &Profile| {
-        let (before, after) = (of(before, *profile), of(after, *profile));
-        let promised = |standing: &Option<Standing>| promise(standing.as_ref()?.verdict);
-        let excused = after.as_ref().is_some_and(|after| {
+        let (before, after) = (before.standing(*profile), after.standing(*profile));
+        let promised = |standing: Option<&Standing>| promise(standing?.verdict);
+        let excused = after.is_some_and(|after| {
             after.verdict == Conformance::KnownFailures && !after.broken.iter().any(is_worse)
         });
-        let less = match (promised(&before), promised(&after)) {
+        let less = match (promised(before), promised(after)) {
             (Some(before), Some(after)) => after < before,
             _ => false,
         };
@@ -348,39 +321,14 @@ fn promise(verdict: Conformance) -> Option<u8> {
     }
 }
 
-/// The weight of a verdict among repetitions: the highest one counts.
-pub(super) fn badness(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Fail => 6,
-        Verdict::Known => 5,
-        Verdict::Error => 4,
-        Verdict::Inconclusive => 3,
-        Verdict::Skip => 2,
-        Verdict::UnexpectedPass => 1,
-        Verdict::Pass => 0,
-    }
-}
-
-fn decided(verdict: Verdict) -> bool {
-    passed(verdict) || failed(verdict)
-}
-
-fn passed(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Pass | Verdict::UnexpectedPass)
-}
-
-fn failed(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Fail | Verdict::Known)
-}
-
 fn is_worse(before: Verdict, after: Verdict) -> bool {
     let other_failure = before == Verdict::Known && after == Verdict::Fail;
-    let breaks = failed(after) && !failed(before);
-    breaks || other_failure || passed(before) && after == Verdict::Error
+    let breaks = after.has_failed() && !before.has_failed();
+    breaks || other_failure || before.has_passed() && after == Verdict::Error
 }
 
 fn is_better(before: Verdict, after: Verdict) -> bool {
-    passed(after) && (failed(before) || before == Verdict::Error)
+    after.has_passed() && (before.has_failed() || before == Verdict::Error)
 }
 
 fn arrow(before: Option<impl ToString>, after: Option<impl ToString>) -> String {

@@ -1,13 +1,13 @@
-//! The lines of a history that prove a violation, with their context.
+//! The lines of a history that prove a violation, with their context; and the causal links between
+//! entries: the events that a call can cause, and the states in a list that show an event's change.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::history::{Entry, Seq};
-use crate::outcome::{LAST_SHOWN, Outcome, Violation};
-
 use super::timeline::Timeline;
+use crate::history::{ContainerState, Entry, EventKind, Reply, Request, SandboxState, Seq};
+use crate::outcome::{LAST_SHOWN, Outcome, Violation};
 
 /// The number of entries shown before and after each evidence entry.
 const CONTEXT: usize = 2;
@@ -21,6 +21,14 @@ const LINES: usize = 40;
 pub struct Evidence<'a> {
     entries: &'a [Arc<Entry>],
     timeline: Timeline<'a>,
+}
+
+/// The state of a sandbox or container in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shown {
+    Created,
+    Started,
+    Stopped,
 }
 
 impl<'a> Evidence<'a> {
@@ -124,6 +132,98 @@ fn missing(absent: &[&Seq]) -> Option<String> {
         let named = named.join(", ");
         format!("       see also {named}{more} in the recorded history")
     })
+}
+
+/// The events that a call can cause, each by the id of its subject; `made` is the object that the
+/// call has created. A call that ends a sandbox also ends its containers, but does not name them.
+pub(super) fn effects<'a>(
+    request: &'a Request,
+    made: Option<&'a str>,
+) -> Vec<(&'a str, EventKind)> {
+    use EventKind::{Created, Deleted, Started, Stopped};
+    let (id, kinds): (Option<&str>, &[EventKind]) = match request {
+        Request::RunSandbox(_) => (made, &[Created, Started]),
+        Request::CreateContainer(_) => (made, &[Created]),
+        Request::StartContainer(id) => (Some(id.as_str()), &[Started]),
+        Request::StopContainer { container, .. } => (Some(container.as_str()), &[Stopped]),
+        Request::StopSandbox(id) => (Some(id.as_str()), &[Stopped]),
+        Request::RemoveContainer(id) => (Some(id.as_str()), &[Stopped, Deleted]),
+        Request::RemoveSandbox(id) => (Some(id.as_str()), &[Stopped, Deleted]),
+        _ => (None, &[]),
+    };
+    let of = |id| kinds.iter().map(move |kind| (id, *kind));
+    id.into_iter().flat_map(of).collect()
+}
+
+/// The id of the sandbox or container that a request names and does not merely filter or use.
+pub(super) fn subject(request: &Request) -> Option<&str> {
+    match request {
+        Request::StopSandbox(id) | Request::RemoveSandbox(id) | Request::SandboxStatus(id) => {
+            Some(id.as_str())
+        }
+        Request::StartContainer(id)
+        | Request::RemoveContainer(id)
+        | Request::ContainerStatus(id)
+        | Request::StopContainer { container: id, .. }
+        | Request::ExecSync { container: id, .. }
+        | Request::CheckpointContainer { container: id, .. } => Some(id.as_str()),
+        Request::NoEventCall(_, id) if !id.is_empty() => Some(id),
+        _ => None,
+    }
+}
+
+impl Shown {
+    /// Whether the change that such an event reports has happened.
+    pub(super) fn is_past(self, kind: EventKind) -> bool {
+        match kind {
+            EventKind::Created => true,
+            EventKind::Started => self >= Self::Started,
+            EventKind::Stopped => self == Self::Stopped,
+            EventKind::Deleted | EventKind::Unknown(_) => false,
+        }
+    }
+}
+
+/// All subjects in a reply, by id.
+pub(super) fn shown(reply: &Reply) -> Vec<(&str, Shown)> {
+    match reply {
+        Reply::Sandboxes(listed) => {
+            let states = listed.iter();
+            let states = states.map(|it| (it.id.as_str(), of_sandbox(it.state)));
+            states.collect()
+        }
+        Reply::Containers(listed) => {
+            let states = listed.iter();
+            let states = states.map(|it| (it.id.as_str(), of_container(it.state)));
+            states.collect()
+        }
+        Reply::ContainerStatus(report) => {
+            let status = &report.status;
+            vec![(status.id.as_str(), of_container(status.state))]
+        }
+        Reply::SandboxStatus(report) => {
+            let own = (report.status.id.as_str(), of_sandbox(report.status.state));
+            let containers = report.containers.iter();
+            let containers = containers.map(|it| (it.id.as_str(), of_container(it.state)));
+            containers.chain([own]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_sandbox(state: SandboxState) -> Shown {
+    match state {
+        SandboxState::Ready | SandboxState::Unknown(_) => Shown::Started,
+        SandboxState::NotReady => Shown::Stopped,
+    }
+}
+
+fn of_container(state: ContainerState) -> Shown {
+    match state {
+        ContainerState::Created | ContainerState::Unknown(_) => Shown::Created,
+        ContainerState::Running => Shown::Started,
+        ContainerState::Exited => Shown::Stopped,
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
-//! Annotations of a GitHub workflow: commands that a step prints, which GitHub shows beside a pull
-//! request. See <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
+//! A run as GitHub shows it: on one page of Markdown, in a pull request or a job's summary, and as
+//! annotations, commands that a workflow's step prints. See
+//! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
 
-use super::page::with_verdict;
+use std::collections::BTreeSet;
+
+use super::markdown::Markdown;
 use super::printable::printable;
-use super::text::cause;
-use crate::outcome::{RunReport, Verdict};
+use super::rate::{Rate, by_id};
+use super::summary::{counts, title, words};
+use super::text::{cause, word};
+use crate::outcome::{Outcome, RunReport, Verdict};
 
 /// An error for each case and invariant that failed unexpectedly, or that passed and is listed as
 /// failing; one line each. Otherwise one with the reason for exit code 3, if any.
@@ -13,11 +18,7 @@ pub fn annotations(report: &RunReport) -> String {
     let new = new.map(|verdict| with_verdict(report, verdict));
     let lines = new.into_iter().flatten().map(|(outcome, rate)| {
         let title = format!("{} {}", outcome.id, outcome.name);
-        let often = if rate.is_of_several() {
-            format!(", failed {rate} times")
-        } else {
-            String::new()
-        };
+        let often = often(rate);
         let kind = outcome.violations.first();
         let kind = kind.map_or_else(String::new, |first| format!("{}: ", first.mismatch.kind));
         let message = format!("{kind}{}{often}", cause(outcome));
@@ -57,10 +58,105 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
+/// The run on one page: the verdict per profile, the failures, the undecided cases, and collapsed
+/// the known failures, skipped and inconclusive cases.
+pub fn page(report: &RunReport) -> String {
+    let mut page = Markdown::default();
+    page.heading(3, &title(report));
+    page.paragraph(&counts(report));
+    if let Some(reason) = report.undecided() {
+        page.paragraph(&format!("Exit code 3: {reason}."));
+    }
+    standings(&mut page, report);
+    for verdict in [Verdict::Fail, Verdict::UnexpectedPass, Verdict::Error] {
+        let rows = rows(report, verdict);
+        if !rows.is_empty() {
+            page.heading(4, &format!("{} {}", rows.len(), word(verdict)));
+            page.table(&HEADER, rows);
+        }
+    }
+    for verdict in [Verdict::Known, Verdict::Inconclusive, Verdict::Skip] {
+        let rows = rows(report, verdict);
+        if !rows.is_empty() {
+            let title = format!("{} {}", rows.len(), word(verdict));
+            page.folded(&title, |page| page.table(&HEADER, rows));
+        }
+    }
+    let remarks = report.faults.iter().chain(&report.notes);
+    page.items(remarks);
+    page.into_text()
+}
+
+/// The columns of all tables of outcomes.
+const HEADER: [&str; 3] = ["case", "finding", "reason"];
+
+fn standings(page: &mut Markdown, report: &RunReport) {
+    let header = [
+        "profile",
+        "verdict",
+        "MUST kept",
+        "broken",
+        "known",
+        "open",
+        "SHOULD kept",
+        "broken",
+    ];
+    let rows = report.standings().into_iter().map(|standing| {
+        let verdict = words(&standing, report.partial);
+        let words = [standing.profile.to_string(), verdict];
+        words
+            .into_iter()
+            .chain(standing.counts().map(|it| it.to_string()))
+            .collect()
+    });
+    page.table(&header, rows);
+}
+
+/// A row for each case or invariant with this verdict, with the first of its reasons.
+fn rows(report: &RunReport, verdict: Verdict) -> Vec<Vec<String>> {
+    with_verdict(report, verdict)
+        .into_iter()
+        .map(|(outcome, rate)| {
+            let kinds = outcome.violations.first();
+            let kind = kinds.map_or_else(String::new, |first| first.mismatch.kind.to_string());
+            let name = format!("{} {}{}", outcome.id, outcome.name, often(rate));
+            vec![name, kind, reason(outcome)]
+        })
+        .collect()
+}
+
+/// The first outcome with this verdict of each case and invariant, with its failure rate.
+fn with_verdict(report: &RunReport, verdict: Verdict) -> Vec<(&Outcome, Rate)> {
+    let tested = by_id(&report.outcomes);
+    let mut seen = BTreeSet::new();
+    let these = report.outcomes.iter();
+    let these = these.filter(|it| it.verdict == verdict && seen.insert(&it.id));
+    these.map(|it| (it, tested[&*it.id].rate)).collect()
+}
+
+/// `, failed 2 of 3 times` of a repeated case.
+fn often(rate: Rate) -> String {
+    if rate.is_of_several() {
+        format!(", failed {rate} times")
+    } else {
+        String::new()
+    }
+}
+
+/// The reason for its verdict, and whether that is known for the runtime.
+fn reason(outcome: &Outcome) -> String {
+    match &outcome.hint {
+        Some(hint) => format!("{}\nknown of this runtime: {hint}", cause(outcome)),
+        None => cause(outcome),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::outcome::Outcome;
+    use expect_test::expect_file;
+
+    use super::{page, *};
+    use crate::outcome::{Outcome, Verdict};
     use crate::report::fixture::{AWKWARD, failed, fixture, outcome, violation};
 
     fn annotated(outcomes: Vec<Outcome>) -> String {
@@ -116,5 +212,29 @@ mod tests {
     fn a_percent_sign_arrives_as_one() {
         assert_eq!(data("100%\r\n"), r"100%25\r\n");
         assert_eq!(property("a::b, 5%"), "a%3A%3Ab%2C 5%25");
+    }
+
+    #[test]
+    fn the_page_is_as_it_was() {
+        expect_file!["../../fixtures/reports/page.md"].assert_eq(&page(&fixture()));
+    }
+
+    #[test]
+    fn a_repeated_case_has_one_row() {
+        let mut report = fixture();
+        let passed = outcome("ORD-01", "order::four-events-in-order", Verdict::Pass);
+        let all = [failed(), passed.clone(), failed(), passed];
+        let numbered = (1..).zip(all).map(|(nth, outcome)| Outcome {
+            repetition: Some(nth),
+            ..outcome
+        });
+        report.outcomes = numbered.collect();
+        let page = page(&report);
+        assert_eq!(page.matches("ORD-01 order::").count(), 1, "{page}");
+        assert!(
+            page.contains(", failed 2 of 4 times | refuted-wait |"),
+            "{page}"
+        );
+        assert!(page.contains("#### 1 failed\n"), "{page}");
     }
 }

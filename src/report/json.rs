@@ -4,21 +4,243 @@
 //! [`schema`] is the JSON Schema of this version's output. Texts of the runtime are unchanged,
 //! except in the timeline, where they are escaped and truncated.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::Duration;
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::document::Document;
+use super::evidence::Evidence;
+use super::printable::rfc3339;
 use crate::escape::printable_json;
-use crate::outcome::RunReport;
+use crate::history::CgroupDriver;
+use crate::outcome::{
+    Capabilities, Largest, Level, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation,
+    WatchTotals, Worst,
+};
 
 pub const FORMAT: u32 = 1;
 
-/// Writes the report as one JSON object, indented.
-pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(&Document::new(report))?;
-    writeln!(out, "{}", printable_json(&text))
+/// A report of cri-event-conformance on one run. Within a format, fields are only ever added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+#[schemars(title = "report", rename = "report")]
+pub struct Document {
+    /// The version of this format.
+    pub format: u32,
+    /// The run's UUID, the label of everything that it created.
+    pub run: String,
+    /// Version and commit of the suite.
+    pub suite: String,
+    /// The runtime's endpoint.
+    pub endpoint: String,
+    /// The tested runtime.
+    pub runtime: RuntimeInfo,
+    /// The host when the run began; null where the runtime was a model.
+    pub environment: Option<Environment>,
+    /// The image that containers ran.
+    pub image: String,
+    /// When the run began, in UTC, as RFC 3339.
+    pub began: String,
+    /// How long the run took, in seconds.
+    pub duration_s: f64,
+    /// The number of pods on the node that the run did not create.
+    pub foreign_pods: usize,
+    /// The tier of the run, such as `extended`; null if all cases were selected.
+    pub tier: Option<String>,
+    /// Whether cases of that tier were left out.
+    pub partial: bool,
+    /// The observations of a watch; null for a run.
+    #[serde(default)]
+    pub watch: Option<WatchTotals>,
+    /// The verdict for each kind of consumer for which the runtime was judged.
+    pub profiles: Vec<Standing>,
+    /// Capabilities of the runtime as observed by the run.
+    pub capabilities: Capabilities,
+    /// The latencies for each limit. An event that never came is a failure and has no latency.
+    pub latencies: Vec<WorstLatency>,
+    /// The largest message of an event; null without events.
+    pub largest_event: Option<Largest>,
+    /// The number of outcomes with each verdict.
+    pub totals: Totals,
+    /// The cases and invariants, in the order of the plan.
+    pub outcomes: Vec<CaseOutcome>,
+    /// The ids of which an entry of the expectation file has expired; empty in older reports.
+    #[serde(default)]
+    pub expired: Vec<String>,
+    /// Remarks on the run that are no failures, one sentence each: an expired entry of an
+    /// expectation file.
+    pub notes: Vec<String>,
+    /// Faults outside the cases, one sentence each.
+    pub faults: Vec<String>,
+    /// The reason for exit code 3, such as leftovers that could not be removed; null for another
+    /// exit code.
+    #[serde(default)]
+    pub undecided: Option<String>,
+}
+
+/// The runtime, by its own reply to `Version`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+pub struct RuntimeInfo {
+    /// The runtime's name.
+    pub name: String,
+    /// The runtime's version.
+    pub version: String,
+    /// The version of the CRI.
+    pub api_version: String,
+    /// The OCI runtime that ran the pods; null if the runtime does not report it.
+    pub oci: Option<OciRuntime>,
+    /// `systemd` or `cgroupfs`; null if the runtime does not report it.
+    pub cgroup_driver: Option<String>,
+}
+
+/// The OCI runtime that ran the pods, as reported by the runtime.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OciRuntime {
+    /// The name of the runtime handler.
+    pub handler: String,
+    /// The name of its program.
+    pub name: Option<String>,
+    /// The version of its program.
+    pub version: Option<String>,
+}
+
+/// The host when the run began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// The kernel's release.
+    pub kernel: String,
+    /// The version of cgroups: `1`, `2` or `hybrid`.
+    pub cgroup: Option<String>,
+    /// The number of CPUs.
+    pub cpus: u32,
+    /// The load average of the last minute.
+    pub load_1min: Option<f64>,
+}
+
+/// The latencies for one limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorstLatency {
+    /// The kind of limit.
+    pub limit: Limit,
+    /// The limit, multiplied by `--timeout-scale`, in milliseconds.
+    pub limit_ms: f64,
+    /// The maximum latency, in milliseconds.
+    pub worst_ms: f64,
+    /// The median latency, in milliseconds, rounded up by at most 1.6%; null in
+    /// older reports.
+    #[serde(default)]
+    pub p50_ms: Option<f64>,
+    /// The 99th percentile, likewise.
+    #[serde(default)]
+    pub p99_ms: Option<f64>,
+    /// The number of measured latencies; 0 in older reports.
+    #[serde(default)]
+    pub count: usize,
+    /// The id of the case with the maximum latency.
+    pub case: String,
+}
+
+/// The number of outcomes with each verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Every expectation held.
+    pub pass: usize,
+    /// The runtime broke a rule.
+    pub fail: usize,
+    /// The runtime broke a rule, and an expectation file lists this failure.
+    pub known: usize,
+    /// An expectation file lists it as failing, and it passed.
+    pub unexpected_pass: usize,
+    /// It could not be decided.
+    pub error: usize,
+    /// It was not run.
+    pub skip: usize,
+    /// The situation under test did not arise.
+    pub inconclusive: usize,
+}
+
+/// The outcome of one case or invariant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+pub struct CaseOutcome {
+    /// The catalogue's id, such as `ORD-01` or `INV-02`.
+    pub id: String,
+    /// The name by which it is listed, such as `order::four-events-in-order`.
+    pub name: String,
+    /// The number of the repetition, from 1; null unless cases are repeated.
+    pub repetition: Option<u32>,
+    /// The claim that it checks, as a sentence.
+    pub title: String,
+    /// The consequences for consumers if the claim does not hold.
+    pub why: String,
+    /// The sources of the requirement.
+    pub sources: Vec<String>,
+    /// The ids of the requirements that it checks; empty in older reports.
+    #[serde(default)]
+    pub requirements: Vec<String>,
+    /// The requirement level in each profile.
+    pub levels: Levels,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether a known failure is a race, which may not show in another run. Omitted if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub race: bool,
+    /// The reason for a verdict other than pass or fail; null for those.
+    pub reason: Option<String>,
+    /// An explanation of an unexpected failure that is known for the runtime.
+    pub hint: Option<String>,
+    /// When it began, in UTC, as RFC 3339.
+    pub began: String,
+    /// Its duration, in seconds.
+    pub duration_s: f64,
+    /// Broken rules that make it fail.
+    pub violations: Vec<Broken>,
+    /// Broken rules that do not make it fail.
+    pub advice: Vec<Broken>,
+    /// The ids of the cases whose histories break an invariant.
+    pub broken_in: Vec<String>,
+    /// Resources that it could not clean up, one sentence each.
+    pub leftovers: Vec<String>,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Broken {
+    /// The rule's id: an invariant such as `INV-02`, or the case's own id.
+    pub rule: String,
+    /// The kind of violation, such as `missing-stopped`.
+    pub kind: String,
+    /// The observed values, by their names.
+    pub facts: BTreeMap<String, Value>,
+    /// The requirement level.
+    pub level: Level,
+    /// The claim, as a sentence.
+    pub sentence: String,
+    /// The sandbox or container concerned, by its name in the case and its id.
+    pub subject: String,
+    /// The expected state.
+    pub expected: String,
+    /// The actual state.
+    pub actual: String,
+    /// The places in the recorded history that prove it, in order.
+    pub evidence: Vec<u64>,
+    /// The displayed lines, where `>` marks the evidence.
+    pub timeline: Vec<String>,
+}
+
+/// A report, and the user's name for it: that of a node or of a file.
+#[derive(Clone, Debug)]
+pub struct NamedReport {
+    pub name: String,
+    pub report: Document,
 }
 
 /// The reason why a text is not a JSON report that this version can read.
@@ -28,6 +250,12 @@ pub enum ReadError {
     Malformed(#[from] serde_json::Error),
     #[error("it is of format {0}, not {FORMAT}")]
     OtherFormat(u32),
+}
+
+/// Writes the report as one JSON object, indented.
+pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(&Document::new(report))?;
+    writeln!(out, "{}", printable_json(&text))
 }
 
 /// Reads a JSON report. Fails if the text is no JSON report, or one of another format.
@@ -51,7 +279,8 @@ impl Document {
     pub fn parse(text: &str) -> Result<Self, String> {
         read(text).map_err(|fault| match fault {
             ReadError::OtherFormat(format) => format!(
-                "it is of format {format}, and this version of the suite reads {FORMAT}; use the                  version that wrote it, or write it anew with `check HISTORY --json FILE`"
+                "it is of format {format}, and this version of the suite reads {FORMAT}; use the \
+                 version that wrote it, or write it anew with `check HISTORY --json FILE`"
             ),
             ReadError::Malformed(_) => {
                 let is_xml = text.trim_start().starts_with('<');
@@ -71,153 +300,129 @@ pub fn schema() -> schemars::Schema {
     settings.into_generator().into_root_schema_for::<Document>()
 }
 
-#[cfg(test)]
-mod tests {
-    use expect_test::expect_file;
-    use serde_json::{Value, json};
-
-    use std::time::Duration;
-
-    use super::{read, schema, write};
-    use crate::outcome::{Outcome, RunReport, Verdict};
-    use crate::report::document::{Document, ms};
-    use crate::report::fixture::{AWKWARD, fixture, outcome, violation};
-
-    fn render(report: &RunReport) -> String {
-        let mut bytes = Vec::new();
-        write(report, &mut bytes).expect("a vector takes everything");
-        String::from_utf8(bytes).expect("JSON is written as UTF-8")
-    }
-
-    fn parse(text: &str) -> Value {
-        serde_json::from_str(text).expect("valid JSON")
-    }
-
-    #[test]
-    fn the_report_is_as_it_was() {
-        expect_file!["../../fixtures/reports/report.json"].assert_eq(&render(&fixture()));
-    }
-
-    /// `UPDATE_EXPECT=1 cargo test --lib schema` writes it.
-    #[test]
-    fn the_schema_is_that_of_the_types() {
-        let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-        expect_file!["schema.json"].assert_eq(&text);
-    }
-
-    #[test]
-    fn a_report_has_the_shape_and_what_lacks_something_has_not() {
-        let schema = serde_json::to_value(schema()).unwrap();
-        let validator = jsonschema::validator_for(&schema).unwrap();
-        let report = parse(&render(&fixture()));
-        let faults: Vec<_> = validator.iter_errors(&report).collect();
-        assert!(faults.is_empty(), "{faults:?}");
-        for place in [
-            "/totals/pass",
-            "/capabilities/replay",
-            "/latencies/0/limit",
-            "/outcomes",
-        ] {
-            let mut wrong = report.clone();
-            *wrong.pointer_mut(place).unwrap() = json!("other");
-            assert!(!validator.is_valid(&wrong), "{place}");
+impl Document {
+    pub fn new(report: &RunReport) -> Self {
+        let info = &report.info;
+        Self {
+            format: FORMAT,
+            run: info.run.as_str().to_owned(),
+            suite: info.suite.clone(),
+            endpoint: info.endpoint.clone(),
+            runtime: RuntimeInfo {
+                name: info.runtime.runtime_name.clone(),
+                version: info.runtime.runtime_version.clone(),
+                api_version: info.runtime.api_version.clone(),
+                oci: info.oci.as_ref().map(|oci| OciRuntime {
+                    handler: oci.handler.clone(),
+                    name: oci.name.clone(),
+                    version: oci.version.clone(),
+                }),
+                cgroup_driver: info
+                    .cgroup_driver
+                    .map(CgroupDriver::name)
+                    .map(str::to_owned),
+            },
+            environment: info.host.as_ref().map(|host| Environment {
+                kernel: host.kernel.clone(),
+                cgroup: host.cgroup.clone(),
+                cpus: host.cpus,
+                load_1min: host.load_percent.map(|load| f64::from(load) / 100.0),
+            }),
+            image: report.image.clone(),
+            began: rfc3339(report.began),
+            duration_s: report.duration.as_secs_f64(),
+            foreign_pods: report.foreign_pods,
+            tier: report.tier.clone(),
+            partial: report.partial,
+            watch: report.watch.clone(),
+            profiles: report.standings(),
+            capabilities: report.capabilities,
+            latencies: report.latencies.iter().map(WorstLatency::new).collect(),
+            largest_event: report.largest_event.clone(),
+            totals: Totals::new(report),
+            outcomes: report.outcomes.iter().map(CaseOutcome::new).collect(),
+            expired: report.expired.clone(),
+            notes: report.notes.clone(),
+            faults: report.faults.clone(),
+            undecided: report.undecided().map(str::to_owned),
         }
-        for key in report.as_object().unwrap().keys() {
-            let mut less = report.clone();
-            less.as_object_mut().unwrap().remove(key);
-            assert!(!validator.is_valid(&less), "{key}");
+    }
+}
+
+impl WorstLatency {
+    fn new(worst: &Worst) -> Self {
+        let Worst { latency, .. } = worst;
+        let percentile = |percent| worst.percentile(percent).map(ms);
+        Self {
+            limit: latency.limit,
+            limit_ms: ms(latency.bound),
+            worst_ms: ms(latency.took),
+            p50_ms: percentile(50),
+            p99_ms: percentile(99),
+            count: worst.spread.count(),
+            case: worst.case.to_string(),
         }
-        assert!(!validator.is_valid(&json!([])));
     }
+}
 
-    #[test]
-    fn measurements_are_reported() {
-        let report = parse(&render(&fixture()));
-        let oci = json!({"handler": "runc", "name": "runc", "version": null});
-        assert_eq!(report["runtime"]["oci"], oci);
-        assert_eq!(report["environment"]["load_1min"], 3.07);
-        assert_eq!(report["capabilities"]["broadcast"], true);
-        assert_eq!(report["capabilities"]["sandbox_events"], Value::Null);
-        let longest = json!({
-            "limit": "event-after-call", "limit_ms": 10_000.0, "worst_ms": 1_234.5, "case": "ORD-01",
-            "p50_ms": 1.007, "p99_ms": 1_234.5, "count": 3,
-        });
-        assert_eq!(report["latencies"], json!([longest]));
-        assert_eq!(report["capabilities"]["streamed_lists"], false);
-        assert_eq!(report["capabilities"]["network"], Value::Null);
-        let largest = json!({"bytes": 1_234, "case": "ORD-01"});
-        assert_eq!(report["largest_event"], largest);
-        assert_eq!(report["profiles"][0]["broken"], json!(["ORD-01", "SBX-04"]));
-        assert_eq!(report["profiles"][0]["skipped"], json!(["OOM-01"]));
-        assert_eq!(report["profiles"][0]["open"], json!(["STP-02", "OOM-02"]));
+fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+impl Totals {
+    fn new(report: &RunReport) -> Self {
+        Self {
+            pass: report.count(Verdict::Pass),
+            fail: report.count(Verdict::Fail),
+            known: report.count(Verdict::Known),
+            unexpected_pass: report.count(Verdict::UnexpectedPass),
+            error: report.count(Verdict::Error),
+            skip: report.count(Verdict::Skip),
+            inconclusive: report.count(Verdict::Inconclusive),
+        }
     }
+}
 
-    #[test]
-    fn milliseconds_have_three_places() {
-        assert_eq!(
-            ms(Duration::from_nanos(1_157_235_403)).to_string(),
-            "1157.235"
-        );
-        assert_eq!(ms(Duration::from_secs(10)).to_string(), "10000");
-        assert_eq!(ms(Duration::ZERO).to_string(), "0");
+impl CaseOutcome {
+    fn new(outcome: &Outcome) -> Self {
+        let evidence = Evidence::of(outcome);
+        let broken = |violation: &Violation| Broken::new(violation, &evidence);
+        Self {
+            id: outcome.id.to_string(),
+            name: outcome.name.to_string(),
+            repetition: outcome.repetition,
+            title: outcome.title.to_string(),
+            why: outcome.why.to_string(),
+            sources: outcome.sources.to_vec(),
+            requirements: outcome.requirements.to_vec(),
+            levels: outcome.levels,
+            verdict: outcome.verdict,
+            race: outcome.race,
+            reason: outcome.reason.clone(),
+            hint: outcome.hint.clone(),
+            began: rfc3339(outcome.began),
+            duration_s: outcome.duration.as_secs_f64(),
+            violations: outcome.violations.iter().map(broken).collect(),
+            advice: outcome.advice.iter().map(broken).collect(),
+            broken_in: outcome.broken_in.iter().map(ToString::to_string).collect(),
+            leftovers: outcome.leftovers.clone(),
+        }
     }
+}
 
-    #[test]
-    fn every_verdict_is_counted() {
-        let report = parse(&render(&fixture()));
-        let totals = json!({
-            "pass": 2, "fail": 1, "known": 1, "unexpected_pass": 1, "error": 1, "skip": 1,
-            "inconclusive": 1,
-        });
-        assert_eq!(report["totals"], totals);
-        assert_eq!(report["format"], 1);
-        assert_eq!(report["outcomes"][6]["verdict"], "unexpected-pass");
-    }
-
-    #[test]
-    fn awkward_text_arrives_whole() {
-        let report = parse(&render(&fixture()));
-        assert_eq!(report["outcomes"][1]["violations"][1]["actual"], AWKWARD);
-        assert_eq!(report["outcomes"][2]["reason"], AWKWARD);
-    }
-
-    #[test]
-    fn ten_thousand_cases_are_all_there() {
-        let mut report = fixture();
-        let many = Outcome {
-            violations: vec![violation(AWKWARD)],
-            ..outcome("ORD-01", "order::many", Verdict::Fail)
-        };
-        report.outcomes = vec![many; 10_000];
-        let report = parse(&render(&report));
-        assert_eq!(report["outcomes"].as_array().map(Vec::len), Some(10_000));
-    }
-
-    #[test]
-    fn what_is_written_is_read_again() {
-        let report = fixture();
-        let read = read(&render(&report)).expect("it is a report");
-        assert_eq!(read, Document::new(&report));
-    }
-
-    #[test]
-    fn fields_may_be_null_or_new() {
-        let mut report = parse(&render(&fixture()));
-        let fields = report.as_object_mut().unwrap();
-        fields.remove("largest_event");
-        fields.insert("new".to_owned(), json!("field"));
-        let read = read(&report.to_string()).expect("it is a report");
-        assert_eq!(read.outcomes.len(), 8);
-        assert_eq!(read.largest_event, None);
-    }
-
-    #[test]
-    fn an_empty_run_is_a_report_too() {
-        let mut report = fixture();
-        report.outcomes.clear();
-        report.faults.clear();
-        let report = parse(&render(&report));
-        assert_eq!(report["outcomes"], json!([]));
-        assert_eq!(report["faults"], json!([]));
+impl Broken {
+    fn new(violation: &Violation, evidence: &Evidence<'_>) -> Self {
+        Self {
+            rule: violation.rule.clone(),
+            kind: violation.mismatch.kind.to_string(),
+            facts: violation.mismatch.actual.to_map(),
+            level: violation.level,
+            sentence: violation.sentence.clone(),
+            subject: violation.subject.clone(),
+            expected: violation.expected(),
+            actual: violation.actual(),
+            evidence: violation.evidence.iter().map(|seq| seq.0).collect(),
+            timeline: evidence.lines(violation),
+        }
     }
 }

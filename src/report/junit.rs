@@ -25,23 +25,28 @@
 //! kinds are separated by spaces. [`super::Failed`] reads these.
 //!
 //! `message` is one line; everything else is in the element's text, or in `system-out` if the
-//! element has none. All text goes through `report::xml`, so that no runtime can make the document
-//! ill-formed. The `junit-report` crate writes the document; it has no properties, so `properties`
-//! inserts them into its output.
+//! element has none. All text passes through [`attribute`] or [`cdata`], so that no runtime can
+//! make the document ill-formed. The `junit-report` crate writes the document, escapes markup in
+//! attributes and nothing else, and has no properties: [`insert`] adds them to its output.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::iter;
+use std::str::Chars;
 
 use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, Writer};
 
-use crate::history::CgroupDriver;
-use crate::outcome::{Outcome, RunReport, Standing, Verdict, Violation};
-
-use super::calendar::utc;
-use super::properties::{self, Property};
+use super::printable::utc;
 use super::text::{cause, failure_in_full};
-use super::xml::{attribute, cdata};
+use crate::escape::is_unprintable;
+use crate::history::CgroupDriver;
+use crate::outcome::{Outcome, RunReport, Standing, Verdict};
 
 const SUITE: &str = "cri-event-conformance";
 
@@ -54,6 +59,12 @@ pub(super) const VERDICT: &str = "verdict";
 /// The property with the ids of the cases whose histories break an invariant.
 pub(super) const BROKEN_IN: &str = "broken-in";
 
+/// A property of a test suite or of a test case.
+pub(super) struct Property {
+    name: String,
+    value: String,
+}
+
 /// Writes the report as a whole XML document.
 pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     let mut document = Report::new();
@@ -65,7 +76,7 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     // A run without outcomes has a test case that is none.
     let lists = iter::once(properties_of_suite(report)).chain(of_cases);
     let lists = lists.chain([Vec::new()]);
-    properties::insert(&xml, lists, &mut out)?;
+    insert(&xml, lists, &mut out)?;
     writeln!(out)
 }
 
@@ -164,7 +175,9 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
         let requirements = outcome.requirements.join(" ");
         properties.push(Property::new("requirements", requirements));
     }
-    let kinds = kinds(outcome);
+    // The findings that convict, in order of discovery.
+    let broken = outcome.violations.iter();
+    let kinds = each_once(broken.map(|broken| broken.mismatch.kind.key()));
     if !kinds.is_empty() {
         properties.push(Property::new("kinds", kinds));
     }
@@ -174,16 +187,11 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
     properties
 }
 
-/// The kinds of the findings that convict, each once, in order of discovery.
-fn kinds(outcome: &Outcome) -> String {
-    let mut kinds: Vec<&str> = Vec::new();
-    for violation in &outcome.violations {
-        let key = violation.mismatch.kind.key();
-        if !kinds.contains(&key) {
-            kinds.push(key);
-        }
-    }
-    kinds.join(" ")
+/// The words, each once, in the given order, separated by spaces.
+fn each_once<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let mut seen = BTreeSet::new();
+    let words = words.filter(|word| seen.insert(*word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn result(outcome: &Outcome) -> TestResult {
@@ -199,7 +207,10 @@ fn result(outcome: &Outcome) -> TestResult {
     };
     match outcome.verdict {
         Verdict::Pass => TestResult::Success,
-        Verdict::Fail => failure(&rules(&outcome.violations), &cause(outcome)),
+        Verdict::Fail => {
+            let rules = outcome.violations.iter().map(|broken| broken.rule.as_str());
+            failure(&each_once(rules), &cause(outcome))
+        }
         Verdict::UnexpectedPass => {
             let message = format!("passed, though listed as failing: {}", cause(outcome));
             failure(outcome.verdict.key(), &message)
@@ -232,182 +243,137 @@ fn time(outcome: &Outcome) -> Duration {
         .unwrap_or_default()
 }
 
-/// The ids of the broken rules, each once, in order of discovery.
-fn rules(violations: &[Violation]) -> String {
-    let mut rules: Vec<&str> = Vec::new();
-    for violation in violations {
-        if !rules.contains(&violation.rule.as_str()) {
-            rules.push(&violation.rule);
+impl Property {
+    pub(super) fn new(name: impl Into<String>, value: impl Display) -> Self {
+        Self {
+            name: name.into(),
+            value: attribute(&value.to_string()),
         }
     }
-    rules.join(" ")
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use expect_test::expect_file;
-    use proptest::collection::vec;
-    use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
-    use roxmltree::{Document, Node};
-
-    use super::write;
-    use crate::outcome::{Outcome, RunReport, Verdict};
-    use crate::report::fixture::{AWKWARD, failed, fixture, outcome, violation};
-
-    fn render(report: &RunReport) -> String {
-        let mut bytes = Vec::new();
-        write(report, &mut bytes).expect("a vector takes everything");
-        String::from_utf8(bytes).expect("XML is written as UTF-8")
-    }
-
-    fn count(document: &Document<'_>, tag: &str) -> usize {
-        let is_tag = |node: &Node<'_, '_>| node.has_tag_name(tag);
-        document.descendants().filter(is_tag).count()
-    }
-
-    fn element<'a>(document: &'a Document<'_>, case: &str, tag: &str) -> Node<'a, 'a> {
-        let named = |node: &Node<'_, '_>| node.attribute("name") == Some(case);
-        let case = document
-            .descendants()
-            .find(named)
-            .expect("the case is listed");
-        let tagged = |node: &Node<'_, '_>| node.has_tag_name(tag);
-        case.children().find(tagged).expect("it has the element")
-    }
-
-    fn text(node: Node<'_, '_>) -> String {
-        node.children().filter_map(|child| child.text()).collect()
-    }
-
-    #[test]
-    fn the_report_is_as_it_was() {
-        let pretty = render(&fixture()).replace("><test", ">\n<test");
-        expect_file!["../../fixtures/reports/junit.xml"].assert_eq(&pretty);
-    }
-
-    #[test]
-    fn every_verdict_becomes_its_element() {
-        let xml = render(&fixture());
-        let document = Document::parse(&xml).expect("well-formed");
-        let suite = document
-            .root_element()
-            .first_element_child()
-            .expect("a suite");
-        assert_eq!(suite.attribute("name"), Some("cri-event-conformance"));
-        assert_eq!(suite.attribute("tests"), Some("8"));
-        assert_eq!(suite.attribute("failures"), Some("2"));
-        assert_eq!(suite.attribute("errors"), Some("1"));
-        assert_eq!(suite.attribute("timestamp"), Some("2026-11-20T16:52:40Z"));
-        let properties = suite.first_element_child().expect("properties");
-        assert!(properties.has_tag_name("properties"));
-        let value = |name| {
-            let mut all = properties.children();
-            let found = all.find(|property| property.attribute("name") == Some(name));
-            found.and_then(|property| property.attribute("value"))
-        };
-        assert_eq!(value("runtime"), Some("containerd"));
-        assert_eq!(value("version"), Some("2.1.9"));
-        assert_eq!(value("cache.verdict"), Some("non-conformant"));
-        assert_eq!(count(&document, "testcase"), 8);
-        assert_eq!(count(&document, "skipped"), 3);
-        let failure = element(&document, "ORD-01 order::four-events-in-order", "failure");
-        assert_eq!(failure.attribute("type"), Some("ORD-01 INV-02"));
-        let known = element(
-            &document,
-            "SBX-04 sandbox::deleted-names-the-pod",
-            "skipped",
-        );
-        assert_eq!(known.attribute("message"), Some("known: containerd#12418"));
-        let pass = element(
-            &document,
-            "ORD-02 order::started-before-stopped#2",
-            "failure",
-        );
-        assert_eq!(pass.attribute("type"), Some("unexpected-pass"));
-    }
-
-    #[test]
-    fn awkward_text_arrives_whole() {
-        let xml = render(&fixture());
-        let document = Document::parse(&xml).expect("well-formed");
-        let failure = element(&document, "ORD-01 order::four-events-in-order", "failure");
-        let body = text(failure);
-        assert!(
-            body.contains(r#"]]> <b>&amp;"'\r\nnext\u{fffe} \u{202e}🦀"#),
-            "{body}"
-        );
-        assert!(
-            body.contains(">    #10     +0.150  event   STOPPED c"),
-            "{body}"
-        );
-        let error = element(&document, "STP-02 stop::stop-grace-is-kept", "error");
-        let message = error.attribute("message").expect("a message");
-        assert!(message.contains("]]> <b>&amp;\"'"), "{message}");
-    }
-
-    #[test]
-    fn raw_text_of_a_runtime_cannot_break_the_document() {
-        let mut report = fixture();
-        AWKWARD.clone_into(&mut report.info.runtime.runtime_name);
-        AWKWARD.clone_into(&mut report.info.endpoint);
-        report.outcomes[0].name = AWKWARD.into();
-        report.faults = vec![AWKWARD.repeat(3), "]]]>]]>".to_owned()];
-        let xml = render(&report);
-        let document = Document::parse(&xml).expect("well-formed");
-        let is_fault = |node: &Node<'_, '_>| node.has_tag_name("system-err");
-        let faults = document
-            .descendants()
-            .find(is_fault)
-            .expect("faults are reported");
-        let clean = "red  ]]> <b>&amp;\"'\nnext \\u{202e}🦀".repeat(3);
-        assert_eq!(text(faults), format!("{clean}\n]]]>]]>"));
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig {
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        })]
-
-        #[test]
-        fn no_text_at_all_can_break_the_document(chars in vec(any::<char>(), 0..40)) {
-            let text: String = chars.into_iter().collect();
-            let mut report = fixture();
-            report.info.runtime.runtime_name.clone_from(&text);
-            report.outcomes.truncate(1);
-            report.outcomes[0].name = text.as_str().into();
-            report.faults = vec![text];
-            let xml = render(&report);
-            prop_assert!(Document::parse(&xml).is_ok(), "{}", xml);
+/// Writes the document to `out` event by event, with a `properties` element as the first child of
+/// each `testsuite` and `testcase`. `lists` contains the properties of these elements, in the order
+/// of the document.
+fn insert(
+    document: &[u8],
+    lists: impl IntoIterator<Item = Vec<Property>>,
+    out: impl Write,
+) -> io::Result<()> {
+    let mut lists = lists.into_iter();
+    let mut next = || lists.next().expect("there is a list for each element");
+    let mut reader = Reader::from_reader(document);
+    let mut writer = Writer::new(out);
+    loop {
+        match reader.read_event().map_err(io::Error::other)? {
+            Event::Eof => return Ok(()),
+            Event::Start(tag) if has_properties(&tag) => {
+                writer.write_event(Event::Start(tag))?;
+                write_properties(&mut writer, &next())?;
+            }
+            Event::Empty(tag) if has_properties(&tag) => {
+                writer.write_event(Event::Start(tag.borrow()))?;
+                write_properties(&mut writer, &next())?;
+                writer.write_event(Event::End(tag.to_end()))?;
+            }
+            other => writer.write_event(other)?,
         }
     }
+}
 
-    #[test]
-    fn ten_thousand_cases_are_all_there() {
-        let mut report = fixture();
-        report.outcomes = (0..10_000)
-            .map(|number| Outcome {
-                repetition: Some(number),
-                duration: Duration::from_secs(u64::MAX / 4),
-                violations: vec![violation(AWKWARD)],
-                ..outcome("ORD-01", "order::many", Verdict::Fail)
-            })
-            .collect();
-        let xml = render(&report);
-        let document = Document::parse(&xml).expect("well-formed");
-        assert_eq!(count(&document, "failure"), 10_000);
+fn has_properties(tag: &BytesStart<'_>) -> bool {
+    matches!(tag.name().as_ref(), b"testsuite" | b"testcase")
+}
+
+fn write_properties(writer: &mut Writer<impl Write>, properties: &[Property]) -> io::Result<()> {
+    let element = writer.create_element("properties");
+    element.write_inner_content(|writer| {
+        for Property { name, value } in properties {
+            let attributes = [("name", name.as_str()), ("value", value.as_str())];
+            let property = writer.create_element("property");
+            property.with_attributes(attributes).write_empty()?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Text for an attribute: one line, because parsers replace line breaks there by spaces.
+pub(super) fn attribute(text: &str) -> String {
+    xml_text(text).trim_end().replace('\n', " ¶ ")
+}
+
+/// Text for a CDATA section, which `junit-report` uses for every element's text. A terminator in
+/// the text is divided between two sections, so that a parser reads the text unchanged.
+pub(super) fn cdata(text: &str) -> String {
+    xml_text(text).replace("]]>", "]]]]><![CDATA[>")
+}
+
+/// The text without characters that XML 1.0 forbids even as character references, and without
+/// terminal escape sequences, of which otherwise the printable half would remain. Line breaks
+/// become `\n`.
+fn xml_text(text: &str) -> String {
+    let mut rest = text.chars();
+    let mut kept = String::with_capacity(text.len());
+    while let Some(character) = rest.next() {
+        match character {
+            '\u{1b}' => skip_escape(&mut rest),
+            '\u{9b}' => skip_csi(&mut rest),
+            '\r' if rest.as_str().starts_with('\n') => {}
+            '\r' => kept.push('\n'),
+            '\t' | '\n' => kept.push(character),
+            '\u{fffe}' | '\u{ffff}' => {}
+            _ if character.is_control() => {}
+            _ if is_unprintable(character) => kept.extend(character.escape_default()),
+            _ => kept.push(character),
+        }
     }
+    kept
+}
 
-    #[test]
-    fn all_violations_of_a_case_are_reported() {
-        let mut report = fixture();
-        report.outcomes = vec![failed()];
-        report.outcomes[0].violations = (0..40)
-            .map(|nth| violation(&format!("of many, {nth}")))
-            .collect();
-        let xml = render(&report);
-        assert_eq!(xml.matches("  actual    of many").count(), 40);
+/// Skips the rest of an escape sequence. An unknown one counts as two characters.
+fn skip_escape(rest: &mut Chars<'_>) {
+    let kind = rest.clone().next();
+    match kind {
+        Some('[') => {
+            rest.next();
+            skip_csi(rest);
+        }
+        Some(']') => {
+            rest.next();
+            skip_osc(rest);
+        }
+        Some(' '..='~') => {
+            rest.next();
+        }
+        _ => {}
+    }
+}
+
+/// Skips parameters and the final character; other characters are kept.
+fn skip_csi(rest: &mut Chars<'_>) {
+    while let Some(' '..='~') = rest.clone().next() {
+        if let Some('@'..='~') = rest.next() {
+            return;
+        }
+    }
+}
+
+/// Skips a title or a link, up to BEL or ESC `\`; to the line's end if neither is found.
+fn skip_osc(rest: &mut Chars<'_>) {
+    while let Some(character) = rest.clone().next() {
+        if character == '\n' {
+            return;
+        }
+        rest.next();
+        if character == '\u{7}' {
+            return;
+        }
+        if character == '\u{1b}' {
+            if rest.as_str().starts_with('\\') {
+                rest.next();
+            }
+            return;
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! A Markdown page as GitHub and GitLab show it: headings, paragraphs and tables.
+//! A Markdown page as GitHub and GitLab show it: headings, paragraphs and tables; and a page about
+//! one subject, as text for a terminal, too.
 //!
 //! One invariant: text is shown verbatim. Nothing in it becomes a link, a tag, a mention or the end
 //! of a table's cell, except addresses such as `https://…`, which become links to themselves.
 
-use super::printable::cut;
+use super::printable::{cut, printable, wrap};
 
 /// The maximum length of a text in a cell or a paragraph, in characters.
 const TEXT: usize = 400;
@@ -13,6 +14,25 @@ const ROWS: usize = 500;
 
 #[derive(Clone, Debug, Default)]
 pub struct Markdown(String);
+
+/// The columns at which text is wrapped.
+const WIDTH: usize = 96;
+
+/// A page about one subject: its name, a sentence, and sections under headings. An empty section is
+/// omitted.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    name: String,
+    sentence: String,
+    sections: Vec<(String, Content)>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Paragraph(String),
+    Items(Vec<String>),
+    Verbatim(String),
+}
 
 impl Markdown {
     /// A heading; `level` is 1 for that of a whole document.
@@ -87,9 +107,90 @@ impl Markdown {
     }
 }
 
+impl Sheet {
+    pub fn new(name: &str, sentence: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            sentence: sentence.to_owned(),
+            sections: Vec::new(),
+        }
+    }
+
+    pub fn paragraph(&mut self, heading: &str, text: &str) {
+        if !text.trim().is_empty() {
+            self.section(heading, Content::Paragraph(text.to_owned()));
+        }
+    }
+
+    /// A list. In Markdown, an item that begins with the name of another page links to it.
+    pub fn items(&mut self, heading: &str, items: &[impl AsRef<str>]) {
+        if !items.is_empty() {
+            let items = items.iter().map(|item| item.as_ref().to_owned());
+            self.section(heading, Content::Items(items.collect()));
+        }
+    }
+
+    pub fn verbatim(&mut self, heading: &str, text: &str) {
+        if !text.trim().is_empty() {
+            self.section(heading, Content::Verbatim(text.to_owned()));
+        }
+    }
+
+    pub fn into_text(self) -> String {
+        let mut text = format!("{}\n", printable(&self.name));
+        line(&mut text, "  ", &self.sentence, 2);
+        for (heading, content) in &self.sections {
+            text.extend(["\n", heading, "\n"]);
+            match content {
+                Content::Paragraph(paragraph) => line(&mut text, "  ", paragraph, 2),
+                Content::Items(items) => {
+                    for item in items {
+                        line(&mut text, "  - ", item, 4);
+                    }
+                }
+                Content::Verbatim(lines) => {
+                    for line in lines.lines() {
+                        text.extend(["  ", &*printable(line), "\n"]);
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// The page as Markdown; `is_page` returns whether a page of this name exists beside it.
+    pub fn into_markdown(self, is_page: impl Fn(&str) -> bool) -> String {
+        let shown = |text: &str| linked(text);
+        let mut page = format!("# {}\n\n{}\n", shown(&self.name), shown(&self.sentence));
+        for (heading, content) in &self.sections {
+            page.extend(["\n## ", &*capitalized(heading), "\n\n"]);
+            match content {
+                Content::Paragraph(paragraph) => page.extend([&*shown(paragraph), "\n"]),
+                Content::Items(items) => {
+                    for item in items {
+                        let end = item.find([' ', ':']).unwrap_or(item.len());
+                        let (first, rest) = item.split_at(end);
+                        if is_page(first) {
+                            page.extend(["* [", first, "](", first, ".md)", &shown(rest), "\n"]);
+                        } else {
+                            page.extend(["* ", &*shown(item), "\n"]);
+                        }
+                    }
+                }
+                Content::Verbatim(lines) => page.push_str(&fenced(lines)),
+            }
+        }
+        page
+    }
+
+    fn section(&mut self, heading: &str, content: Content) {
+        self.sections.push((heading.to_owned(), content));
+    }
+}
+
 /// The suite's own text, escaped, with addresses and names of issues such as `owner/name#12` as
 /// links.
-pub(super) fn linked(text: &str) -> String {
+fn linked(text: &str) -> String {
     let is_around = |letter: char| "(),;".contains(letter) || letter.is_whitespace();
     let words = text.split_inclusive(is_around).map(|part| {
         let word = part.trim_end_matches(is_around);
@@ -119,7 +220,7 @@ fn address(word: &str) -> Option<String> {
 }
 
 /// Verbatim lines of any content.
-pub(super) fn fenced(lines: &str) -> String {
+fn fenced(lines: &str) -> String {
     let runs = lines.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
     format!("{fence}\n{}\n{fence}\n", lines.trim_end())
@@ -158,6 +259,18 @@ fn escaped(text: &str) -> String {
         safe.insert(0, '\\');
     }
     safe
+}
+
+fn line(into: &mut String, start: &str, text: &str, indent: usize) {
+    into.push_str(start);
+    wrap(into, text.trim(), WIDTH, indent);
+    into.push('\n');
+}
+
+fn capitalized(heading: &str) -> String {
+    let mut letters = heading.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters.clone()).collect()
 }
 
 #[cfg(test)]
@@ -216,5 +329,27 @@ mod tests {
         let text = page.into_text();
         assert!(text.len() < 512 << 10);
         assert!(text.ends_with("\n… 9500 more rows\n"));
+    }
+
+    #[test]
+    fn a_sheet_is_text_and_markdown() {
+        let mut sheet = Sheet::new("A-01 area::name", "It <b>holds</b>.");
+        sheet.items("requirements", &["R1 A first one.", "R2 another", "r1: x"]);
+        sheet.items("sources", &["https://example.org/a_b, o/r#12 (why)"]);
+        sheet.items("nothing", &[] as &[&str]);
+        sheet.verbatim("definition", "steps: ```\n");
+        assert_eq!(
+            sheet.clone().into_text(),
+            "A-01 area::name\n  It <b>holds</b>.\n\nrequirements\n  - R1 A first one.\n  \
+             - R2 another\n  - r1: x\n\nsources\n  - https://example.org/a_b, o/r#12 (why)\n\n\
+             definition\n  steps: ```\n"
+        );
+        assert_eq!(
+            sheet.into_markdown(|name| name == "R1"),
+            "# A-01 area::name\n\nIt \\<b\\>holds\\</b\\>.\n\n## Requirements\n\n\
+             * [R1](R1.md) A first one.\n* R2 another\n* r1: x\n\n## Sources\n\n\
+             * <https://example.org/a_b>, [o/r#12](https://github.com/o/r/issues/12) (why)\n\n\
+             ## Definition\n\n````\nsteps: ```\n````\n"
+        );
     }
 }

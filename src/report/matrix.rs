@@ -1,10 +1,8 @@
 //! Many reports side by side: a row for each case, a column for each report.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::document::{Document, NamedReport};
+use super::json::NamedReport;
 use super::markdown::Markdown;
-use super::rate::Rate;
+use super::rate::{Rate, Tested, by_id, in_order};
 use crate::outcome::{Conformance, Profile, Verdict};
 
 /// The verdicts of many reports on each case and invariant.
@@ -86,28 +84,31 @@ impl Matrix {
     }
 
     fn new(reports: &[NamedReport]) -> Self {
-        let verdicts: Vec<_> = reports.iter().map(|it| it.report.worst()).collect();
-        let rates: Vec<_> = reports.iter().map(|it| it.report.rates()).collect();
-        let mut seen = BTreeSet::new();
-        let outcomes = reports.iter().flat_map(|it| &it.report.outcomes);
-        let rows = outcomes
-            .filter(|outcome| seen.insert(&*outcome.id))
-            .map(|outcome| Row {
-                id: outcome.id.clone(),
-                name: outcome.name.clone(),
-                cells: verdicts
-                    .iter()
-                    .zip(&rates)
-                    .map(|(verdicts, rates)| cell(&outcome.id, verdicts, rates))
-                    .collect(),
-            })
+        let tested: Vec<_> = reports
+            .iter()
+            .map(|it| by_id(&it.report.outcomes))
             .collect();
+        let all = in_order(reports.iter().flat_map(|it| &it.report.outcomes));
+        let rows = all.into_iter().map(|Tested { first, .. }| {
+            let cells = tested.iter().map(|tested| {
+                let found = tested.get(first.id.as_str())?;
+                let (verdict, rate) = (found.worst.verdict, found.rate);
+                Some(Cell { verdict, rate })
+            });
+            Row {
+                id: first.id.clone(),
+                name: first.name.clone(),
+                cells: cells.collect(),
+            }
+        });
+        let profiles = Profile::ALL.map(|profile| {
+            let verdict = |it: &NamedReport| Some(it.report.standing(profile)?.verdict);
+            (profile, reports.iter().map(verdict).collect())
+        });
         Self {
             columns: reports.iter().map(Column::new).collect(),
-            profiles: Profile::ALL
-                .map(|profile| (profile, conformance(reports, profile)))
-                .to_vec(),
-            rows,
+            profiles: profiles.to_vec(),
+            rows: rows.collect(),
         }
     }
 
@@ -140,26 +141,6 @@ impl Matrix {
         }
         page.into_text()
     }
-}
-
-fn cell(
-    id: &str,
-    verdicts: &BTreeMap<&str, Verdict>,
-    rates: &BTreeMap<&str, Rate>,
-) -> Option<Cell> {
-    Some(Cell {
-        verdict: *verdicts.get(id)?,
-        rate: *rates.get(id)?,
-    })
-}
-
-fn conformance(reports: &[NamedReport], profile: Profile) -> Vec<Option<Conformance>> {
-    let verdict = |report: &Document| {
-        let mut standings = report.profiles.iter();
-        let found = standings.find(|standing| standing.profile == profile)?;
-        Some(found.verdict)
-    };
-    reports.iter().map(|it| verdict(&it.report)).collect()
 }
 
 impl Column {
@@ -231,6 +212,7 @@ mod tests {
 
     use super::*;
     use crate::outcome::RunReport;
+    use crate::report::Document;
     use crate::report::fixture::{fixture, outcome};
 
     fn named(name: &str, verdicts: &[(&str, Verdict)]) -> NamedReport {

@@ -1,12 +1,13 @@
-//! The failure rate of a case or an invariant, over its repetitions and over several reports.
+//! The outcomes of a case or an invariant as one, over its repetitions and over several reports:
+//! the worst verdict, and the failure rate.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use super::document::Document;
-use crate::outcome::Verdict;
+use super::json::CaseOutcome;
+use crate::outcome::{Outcome, Verdict};
 
 /// The counts of the verdicts on a case or an invariant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -19,6 +20,86 @@ pub struct Rate {
     pub decided: usize,
 }
 
+/// A case or an invariant, with all its repetitions.
+#[derive(Clone, Debug)]
+pub struct Tested<'a, T> {
+    /// Its place among all cases and invariants, by their first outcomes.
+    pub place: usize,
+    pub first: &'a T,
+    /// The first of its outcomes with the worst of its verdicts.
+    pub worst: &'a T,
+    pub rate: Rate,
+}
+
+/// An outcome of a run, or of its JSON report.
+pub trait Judged {
+    fn id(&self) -> &str;
+    fn verdict(&self) -> Verdict;
+}
+
+impl Judged for Outcome {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+}
+
+impl Judged for CaseOutcome {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+}
+
+/// The tested cases and invariants by id.
+pub fn by_id<'a, T: Judged>(
+    outcomes: impl IntoIterator<Item = &'a T>,
+) -> BTreeMap<&'a str, Tested<'a, T>> {
+    let mut all = BTreeMap::<&str, Tested<'a, T>>::new();
+    for outcome in outcomes {
+        let place = all.len();
+        let tested = all.entry(outcome.id()).or_insert_with(|| Tested {
+            place,
+            first: outcome,
+            worst: outcome,
+            rate: Rate::default(),
+        });
+        tested.rate.add(outcome.verdict());
+        if badness(outcome.verdict()) > badness(tested.worst.verdict()) {
+            tested.worst = outcome;
+        }
+    }
+    all
+}
+
+/// The tested cases and invariants in the order of their first outcomes.
+pub(super) fn in_order<'a, T: Judged>(
+    outcomes: impl IntoIterator<Item = &'a T>,
+) -> Vec<Tested<'a, T>> {
+    let mut all: Vec<_> = by_id(outcomes).into_values().collect();
+    all.sort_by_key(|tested| tested.place);
+    all
+}
+
+/// The weight of a verdict among repetitions: the highest one counts.
+pub(super) fn badness(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fail => 6,
+        Verdict::Known => 5,
+        Verdict::Error => 4,
+        Verdict::Inconclusive => 3,
+        Verdict::Skip => 2,
+        Verdict::UnexpectedPass => 1,
+        Verdict::Pass => 0,
+    }
+}
+
 impl Rate {
     pub fn of(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut rate = Self::default();
@@ -26,16 +107,10 @@ impl Rate {
         rate
     }
 
-    pub fn add(&mut self, verdict: Verdict) {
-        match verdict {
-            Verdict::Pass | Verdict::UnexpectedPass => self.decided += 1,
-            Verdict::Fail | Verdict::Known => {
-                self.decided += 1;
-                self.failed += 1;
-                self.known += usize::from(verdict == Verdict::Known);
-            }
-            Verdict::Error | Verdict::Skip | Verdict::Inconclusive => {}
-        }
+    fn add(&mut self, verdict: Verdict) {
+        self.decided += usize::from(verdict.has_passed() || verdict.has_failed());
+        self.failed += usize::from(verdict.has_failed());
+        self.known += usize::from(verdict == Verdict::Known);
     }
 
     /// Whether two rates are equal, for any numbers of repetitions.
@@ -46,17 +121,6 @@ impl Rate {
     /// Whether there is more than one verdict, so that the rate is informative.
     pub fn is_of_several(self) -> bool {
         self.decided > 1
-    }
-}
-
-impl Document {
-    /// The rate of each case and invariant, by its id.
-    pub fn rates(&self) -> BTreeMap<&str, Rate> {
-        let mut rates = BTreeMap::<&str, Rate>::new();
-        for outcome in &self.outcomes {
-            rates.entry(&outcome.id).or_default().add(outcome.verdict);
-        }
-        rates
     }
 }
 

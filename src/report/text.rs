@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use crate::history::Seq;
-use crate::outcome::{Level, Mismatch, Outcome, REMOVED, Verdict, Violation};
-
 use super::evidence::Evidence;
 use super::printable::{cut, printable, wrap};
+use crate::history::Seq;
+use crate::outcome::{Mismatch, Outcome, REMOVED, Verdict, Violation};
 
 /// The columns at which text is wrapped.
 const WIDTH: usize = 96;
@@ -206,11 +205,7 @@ fn write_violation(
     evidence: Option<&Evidence<'_>>,
     violation: &Violation,
 ) -> fmt::Result {
-    let level = match violation.level {
-        Level::Must => "MUST",
-        Level::Should => "SHOULD",
-        Level::May => "MAY",
-    };
+    let level = violation.level.keyword();
     let start = text.len();
     write!(text, "{} {level}  ", printable(&violation.rule))?;
     let indent = text[start..].chars().count();

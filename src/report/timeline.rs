@@ -11,25 +11,23 @@
 //! the entries binds an id to a name; other ids are truncated as by `crictl`. Text holds no colours
 //! and no control characters.
 
-mod brief;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use words::{
+    MESSAGE, asked_for, container_state, list, run_began, run_ended, run_planned, steps_end,
+    stream_end, unjudged,
+};
+
+use super::printable::{cut, short_id, signed_span, span};
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerStatus, Entry, Event, HostInstant, Reply, Request,
     SandboxReport, SandboxStatus, Seq, Shared, SubscriptionId,
 };
 
-use super::calendar::{signed_span, span};
-use super::printable::{cut, short_id};
-pub(super) use brief::Brief;
-pub(super) use words::attempted;
-use words::{
-    MESSAGE, asked_for, container_state, list, run_began, run_ended, run_planned, steps_end,
-    stream_end, unjudged,
-};
+pub(super) use words::{Brief, attempted};
 
 /// The entries as lines; those in `marked` begin with `>`.
 pub fn timeline<'a, I>(start: HostInstant, entries: I, marked: &[Seq]) -> Vec<String>
@@ -84,7 +82,7 @@ impl<'a> Timeline<'a> {
     pub fn line(&self, entry: &Entry, marked: bool) -> String {
         let mark = if marked { '>' } else { ' ' };
         let seq = format!("#{}", entry.seq);
-        let at = format!("+{:.3}", entry.at.since(self.start).as_secs_f64());
+        let at = self.time(entry);
         let (lane, text) = self.describe(entry);
         format!("{mark} {seq:>6} {at:>10}  {lane:<6}  {text}")
     }

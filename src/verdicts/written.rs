@@ -116,8 +116,8 @@ fn judged(reports: &[RunReport]) -> BTreeMap<&str, Judged<'_>> {
     let mut all = BTreeMap::<&str, Judged<'_>>::new();
     for outcome in reports.iter().flat_map(|report| &report.outcomes) {
         let judged = all.entry(&*outcome.id).or_default();
-        let passed = matches!(outcome.verdict, Verdict::Pass | Verdict::UnexpectedPass);
-        let failed = matches!(outcome.verdict, Verdict::Fail | Verdict::Known);
+        let passed = outcome.verdict.has_passed();
+        let failed = outcome.verdict.has_failed();
         judged.ran += u32::from(passed || failed);
         judged.is_mended |= outcome.verdict == Verdict::UnexpectedPass;
         if failed {

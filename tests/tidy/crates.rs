@@ -71,13 +71,13 @@ const CRATES: &[(&str, &[&str])] = &[
     (
         "junit_report",
         &[
-            "src/report/calendar/", // What it exports of `time`.
+            "src/report/printable/", // What it exports of `time`.
             "src/report/junit/",
         ],
     ),
-    ("quick_xml", &["src/report/properties/"]),
+    ("quick_xml", &["src/report/junit/"]),
     ("maud", &["src/report/html/"]),
-    ("base64", &["src/report/html/shell/"]),
+    ("base64", &["src/report/html/"]),
     (
         "schemars",
         &[
@@ -89,7 +89,6 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/history/container_spec/",
             "src/history/resource/",
             "src/outcome",
-            "src/report/document/",
             "src/report/json/",
         ],
     ),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::report::Watch;
+use crate::outcome::WatchTotals;
 
 const PULL_REQUEST: &str = include_str!("../../../ci/policies/pull-request.yaml");
 const NIGHTLY: &str = include_str!("../../../ci/policies/nightly.yaml");
@@ -120,20 +120,18 @@ fn known_failures_stop_nothing() {
 
 fn watched(report: &mut Document) {
     report.outcomes.retain(|outcome| outcome.id == "ORD-01");
-    report.watch = Some(Watch {
+    report.watch = Some(WatchTotals {
         judged: 40,
         containers: 20,
         events: 80,
         relists: 600,
-        outages: 0,
-        without_stream_s: 0.0,
-        held_up_s: 0.0,
+        ..WatchTotals::default()
     });
 }
 
 #[test]
 fn a_watch_is_judged_by_its_own_policy() {
-    let with = |change: fn(&mut Watch)| {
+    let with = |change: fn(&mut WatchTotals)| {
         move |report: &mut Document| {
             watched(report);
             change(report.watch.as_mut().unwrap());

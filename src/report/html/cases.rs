@@ -1,29 +1,22 @@
-//! The cases and invariants of a run, each once with all its repetitions, and their table.
+//! The tables of the cases and invariants of a run, each once with all its repetitions, and of the
+//! requirements that they check; a verdict as a badge: a sign, a word and a colour.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::super::calendar::span;
-pub(super) use super::super::compare::badness as rank;
-use super::super::printable::cut;
-use super::super::rate::Rate;
-use super::verdict::{badge, level};
-use crate::outcome::{Outcome, Profile, RunReport, Verdict};
+use super::failure::linked;
+use crate::case::Requirement;
+use crate::outcome::{Conformance, Level, Outcome, Profile, Verdict};
+use crate::report::printable::{cut, span};
+use crate::report::rate::{self, Rate, badness};
 
 /// The maximum length of a name and of a title, in characters.
 const NAME: usize = 200;
 const TITLE: usize = 600;
 
-/// A case or an invariant, with all its repetitions.
-#[derive(Debug)]
-pub(super) struct Tested<'a> {
-    /// The first of its outcomes with the worst of its verdicts.
-    pub(super) worst: &'a Outcome,
-    pub(super) rate: Rate,
-    /// The end of the links to it; unique, and made of letters, digits and hyphens.
-    pub(super) anchor: String,
-}
+/// A case or an invariant of a run.
+pub(super) type Tested<'a> = rate::Tested<'a, Outcome>;
 
 impl Tested<'_> {
     /// Whether it has details besides its verdict.
@@ -32,29 +25,17 @@ impl Tested<'_> {
         let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
         broken || outcome.verdict == Verdict::Error
     }
-}
 
-/// The tested cases and invariants, in the order of the plan.
-pub(super) fn tested(report: &RunReport) -> Vec<Tested<'_>> {
-    let mut all: BTreeMap<&str, (usize, &Outcome, Rate)> = BTreeMap::new();
-    for outcome in &report.outcomes {
-        let count = all.len();
-        let (_, worst, rate) = all
-            .entry(&outcome.id)
-            .or_insert((count, outcome, Rate::default()));
-        rate.add(outcome.verdict);
-        if rank(outcome.verdict) > rank(worst.verdict) {
-            *worst = outcome;
-        }
+    /// The end of the links to it; unique, and made of letters, digits and hyphens.
+    pub(super) fn anchor(&self) -> String {
+        anchor(&self.worst.id, self.place)
     }
-    let mut all: Vec<_> = all.into_values().collect();
-    all.sort_by_key(|(place, ..)| *place);
-    let tested = all.into_iter().map(|(place, worst, rate)| Tested {
-        worst,
-        rate,
-        anchor: anchor(&worst.id, place),
-    });
-    tested.collect()
+
+    /// The link to its details, or else to its row.
+    pub(super) fn link(&self) -> String {
+        let start = if self.has_details() { "#" } else { "#case-" };
+        format!("{start}{}", self.anchor())
+    }
 }
 
 /// The id if it has the suite's format, otherwise a number.
@@ -94,7 +75,7 @@ pub(super) fn table(tested: &[Tested<'_>], profiles: &[Profile]) -> Markup {
 pub(super) fn filter(verdicts: impl Iterator<Item = Verdict>, count: usize) -> Markup {
     let mut counts = BTreeMap::new();
     for verdict in verdicts {
-        let (_, count) = counts.entry(rank(verdict)).or_insert((verdict, 0_usize));
+        let (_, count) = counts.entry(badness(verdict)).or_insert((verdict, 0_usize));
         *count += 1;
     }
     html! {
@@ -119,16 +100,12 @@ pub(super) fn filter(verdicts: impl Iterator<Item = Verdict>, count: usize) -> M
 }
 
 fn row(tested: &Tested<'_>, profiles: &[Profile]) -> Markup {
-    let Tested {
-        worst,
-        rate,
-        anchor,
-    } = tested;
+    let Tested { worst, rate, .. } = tested;
     html! {
-        tr id={ "case-" (anchor) } data-verdict=(worst.verdict.key()) {
+        tr id={ "case-" (tested.anchor()) } data-verdict=(worst.verdict.key()) {
             th scope="row" {
                 @if tested.has_details() {
-                    a href={ "#" (anchor) } { (cut(&worst.id, NAME)) }
+                    a href=(tested.link()) { (cut(&worst.id, NAME)) }
                 } @else {
                     (cut(&worst.id, NAME))
                 }
@@ -151,9 +128,124 @@ fn row(tested: &Tested<'_>, profiles: &[Profile]) -> Markup {
                 }
             }
             @for profile in profiles {
-                td { (worst.levels.of(*profile).map_or("", level)) }
+                td { (worst.levels.of(*profile).map_or("", Level::keyword)) }
             }
             td .number { (span(worst.duration)) }
         }
+    }
+}
+
+/// A row for each requirement, with the cases and invariants that check it.
+pub(super) fn covered(tested: &[Tested<'_>], requirements: &[Requirement]) -> Markup {
+    let rows: Vec<_> = requirements
+        .iter()
+        .map(|requirement| (requirement, checkers(tested, &requirement.id)))
+        .collect();
+    let is_decided = |it: &&Tested<'_>| Rate::of([it.worst.verdict]).decided > 0;
+    let judged = rows.iter();
+    let judged = judged.filter(|(_, checkers)| checkers.iter().any(is_decided));
+    html! {
+        p {
+            (judged.count()) " of " (rows.len())
+            " requirements were judged by a case or an invariant that passed or failed."
+        }
+        div .scroll tabindex="0" role="region" aria-label="Requirements" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Id" }
+                        th scope="col" { "Requirement" }
+                        th scope="col" { "Checked by" }
+                    }
+                }
+                tbody {
+                    @for (requirement, checkers) in &rows { (covered_row(requirement, checkers)) }
+                }
+            }
+        }
+    }
+}
+
+fn covered_row(requirement: &Requirement, checkers: &[&Tested<'_>]) -> Markup {
+    html! {
+        tr id={ "requirement-" (requirement.id) } {
+            th scope="row" { (requirement.id) }
+            td {
+                (cut(&requirement.sentence, TITLE))
+                details {
+                    summary { "Otherwise, and sources" }
+                    p { (cut(&requirement.breaks, TITLE)) }
+                    ul {
+                        @for source in &requirement.sources { li { (linked(source)) } }
+                    }
+                }
+            }
+            td {
+                @for tested in checkers { (link(tested)) " " }
+                @if checkers.is_empty() { "nothing in this run" }
+            }
+        }
+    }
+}
+
+/// A link to a case, with the sign of its verdict.
+fn link(tested: &Tested<'_>) -> Markup {
+    let outcome = tested.worst;
+    html! {
+        a .checker href=(tested.link()) {
+            span .(class(outcome.verdict)) title=(outcome.verdict) { (sign(outcome.verdict)) }
+            " "
+            (cut(&outcome.id, 40))
+        }
+    }
+}
+
+fn checkers<'t>(tested: &'t [Tested<'t>], requirement: &str) -> Vec<&'t Tested<'t>> {
+    let names = |outcome: &&Tested<'_>| {
+        let mut named = outcome.worst.requirements.iter();
+        named.any(|id| id == requirement)
+    };
+    tested.iter().filter(names).collect()
+}
+
+pub(super) fn badge(verdict: Verdict) -> Markup {
+    html! { span .badge .(class(verdict)) { (sign(verdict)) " " (verdict) } }
+}
+
+/// The badge of a profile's verdict, with this text.
+pub(super) fn conformance(verdict: Conformance, words: &str) -> Markup {
+    let like = match verdict {
+        Conformance::Conformant => Verdict::Pass,
+        Conformance::NonConformant => Verdict::Fail,
+        Conformance::KnownFailures => Verdict::Known,
+        Conformance::Error => Verdict::Error,
+        Conformance::Partial => Verdict::Inconclusive,
+        Conformance::NotJudged => Verdict::Skip,
+    };
+    html! { span .badge .(class(like)) { (sign(like)) " " (words) } }
+}
+
+/// The CSS class for its colour.
+pub(super) fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "fail",
+        Verdict::Known => "known",
+        Verdict::UnexpectedPass | Verdict::Error => "error",
+        Verdict::Skip => "skip",
+        Verdict::Inconclusive => "open",
+    }
+}
+
+/// A sign that distinguishes it without colour.
+pub(super) fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✓",
+        Verdict::Fail => "✗",
+        Verdict::Known => "≈",
+        Verdict::UnexpectedPass => "★",
+        Verdict::Error => "!",
+        Verdict::Skip => "–",
+        Verdict::Inconclusive => "?",
     }
 }

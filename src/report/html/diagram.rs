@@ -6,19 +6,22 @@
 //! text: the lines of the timeline.
 
 mod drawing;
-mod lane;
-mod missing;
-mod selection;
 mod threads;
 
-use super::super::evidence::Evidence;
-use super::super::timeline::Brief;
-use crate::outcome::Violation;
+use std::collections::BTreeSet;
+
+use threads::Threads;
+
+use crate::history::{EventKind, SubscriptionId};
+use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
+use crate::report::evidence::Evidence;
+use crate::report::printable::cut;
+use crate::report::timeline::Brief;
 
 pub(super) use drawing::draw;
-use lane::Lane;
-use missing::Missing;
-use threads::Threads;
+
+/// The maximum length of a missing event's name, in characters.
+const LABEL: usize = 26;
 
 /// A diagram, as rows from top to bottom.
 #[derive(Debug)]
@@ -29,10 +32,25 @@ pub(super) struct Diagram {
     calls: Vec<CallBar>,
 }
 
+/// The column of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    /// Calls that change state.
+    Calls,
+    /// Events of a subscription.
+    Events(SubscriptionId),
+    /// Read-only calls.
+    Lists,
+    /// Facts read from the kernel.
+    Kernel,
+    /// Waits, and errors of the suite.
+    Faults,
+}
+
 #[derive(Debug)]
 enum Row {
     Entry(Mark),
-    Missing { lane: Lane, label: String },
+    Missing(Missing),
     Skipped(usize),
 }
 
@@ -44,6 +62,16 @@ struct Mark {
     brief: Brief,
     convicts: bool,
     failed: bool,
+}
+
+#[derive(Debug)]
+struct Missing {
+    lane: Lane,
+    label: String,
+    /// The index of the entry before which it is missing; that of an undrawn entry for the end.
+    before: usize,
+    /// The index of the call that should cause it.
+    cause: Option<usize>,
 }
 
 /// From a row to another one below.
@@ -72,13 +100,13 @@ impl Diagram {
     ) -> Option<Self> {
         let threads = Threads::new(evidence.entries());
         let subject = threads.id_in(&violation.subject);
-        let chosen = selection::select(&threads, violation, subject, budget);
+        let marked = convicting(&threads, violation);
+        let chosen = select(&threads, &marked, subject, budget);
         if chosen.is_empty() {
             return None;
         }
         let mut rows = Rows::default();
-        let mut gaps = missing::of(&threads, violation, subject, &chosen);
-        let convicting = selection::convicting(&threads, violation);
+        let mut gaps = missing(&threads, violation, subject, (&chosen, &marked));
         let mut next = 0;
         for at in chosen {
             rows.skip(threads.count_drawn(next..at));
@@ -88,7 +116,7 @@ impl Diagram {
             for gap in due {
                 rows.miss(gap);
             }
-            rows.add(at, mark(evidence, &threads, at, convicting.contains(&at)));
+            rows.add(at, mark(evidence, &threads, at, marked.contains(&at)));
         }
         for gap in gaps {
             rows.miss(gap);
@@ -134,8 +162,7 @@ impl Rows {
         if let Some(cause) = gap.cause {
             self.gaps.push((cause, self.made.len()));
         }
-        let Missing { lane, label, .. } = gap;
-        self.made.push(Row::Missing { lane, label });
+        self.made.push(Row::Missing(gap));
     }
 
     fn connect(self, threads: &Threads<'_>) -> Diagram {
@@ -175,8 +202,158 @@ impl Row {
     fn lane(&self) -> Option<Lane> {
         match self {
             Self::Entry(mark) => Some(mark.lane),
-            Self::Missing { lane, .. } => Some(*lane),
+            Self::Missing(gap) => Some(gap.lane),
             Self::Skipped(_) => None,
         }
     }
+}
+
+impl Lane {
+    /// These lanes and the mandatory ones.
+    fn shown(used: impl Iterator<Item = Self>) -> Vec<Self> {
+        let mut lanes: BTreeSet<Self> = used.collect();
+        lanes.extend([Self::Calls, Self::Lists]);
+        if !lanes.iter().any(|lane| matches!(lane, Self::Events(_))) {
+            lanes.insert(Self::Events(SubscriptionId(0)));
+        }
+        lanes.into_iter().collect()
+    }
+
+    /// Its heading; `several` if there are several subscriptions.
+    fn heading(self, several: bool) -> String {
+        match self {
+            Self::Calls => "Calls".to_owned(),
+            Self::Events(stream) if several => format!("Events of stream {stream}"),
+            Self::Events(_) => "Events".to_owned(),
+            Self::Lists => "Lists".to_owned(),
+            Self::Kernel => "Kernel".to_owned(),
+            Self::Faults => "Waits and faults".to_owned(),
+        }
+    }
+
+    /// In pixels.
+    fn width(self) -> usize {
+        match self {
+            Self::Calls => 250,
+            Self::Events(_) => 280,
+            Self::Lists => 270,
+            Self::Kernel => 190,
+            Self::Faults => 300,
+        }
+    }
+}
+
+/// The missing events of a violation, among these entries.
+fn missing(
+    threads: &Threads<'_>,
+    violation: &Violation,
+    subject: Option<&str>,
+    (chosen, marked): (&BTreeSet<usize>, &BTreeSet<usize>),
+) -> Vec<Missing> {
+    let lane = Lane::Events(threads.first_stream());
+    let end = threads.entries().len();
+    let kinds = kinds(&violation.mismatch);
+    if kinds.is_empty() && violation.mismatch.kind == Kind::UnmetWait {
+        let waited = violation.mismatch.expected.get("of").map(Fact::text);
+        let waited = waited.unwrap_or_default();
+        let (name, _id) = waited.split_once(" (").unwrap_or((&waited, ""));
+        return vec![Missing {
+            lane,
+            label: cut(name, LABEL),
+            before: marked.first().copied().unwrap_or(end),
+            cause: None,
+        }];
+    }
+    let missing = kinds.into_iter().map(|kind| {
+        // It was due before what could only follow, and before a list that shows it has happened.
+        let later = subject.and_then(|id| {
+            let mut drawn = chosen.iter().copied();
+            drawn.find(|at| threads.is_after(*at, id, kind))
+        });
+        let before = later.unwrap_or(end);
+        let cause = subject.and_then(|id| threads.cause_of(kind, id, None, before));
+        Missing {
+            lane,
+            label: kind.to_string(),
+            before,
+            cause,
+        }
+    });
+    missing.collect()
+}
+
+/// The kinds of the missing events.
+fn kinds(mismatch: &Mismatch) -> Vec<EventKind> {
+    let is_missing = Kind::MISSING.contains(&mismatch.kind)
+        || matches!(
+            mismatch.kind,
+            Kind::MissingOnSubscription | Kind::MissingOnMainStream
+        );
+    match mismatch.expected.get("event") {
+        Some(Fact::Event(kind)) if is_missing => return vec![*kind],
+        _ => {}
+    }
+    let events = |facts: &Facts| match facts.get("events") {
+        Some(Fact::Events(kinds)) => kinds.clone(),
+        _ => Vec::new(),
+    };
+    if mismatch.kind != Kind::WrongEvents {
+        return Vec::new();
+    }
+    let mut came = events(&mismatch.actual);
+    let mut missing = events(&mismatch.expected);
+    missing.retain(|kind| match came.iter().position(|it| it == kind) {
+        Some(at) => {
+            came.remove(at);
+            false
+        }
+        None => true,
+    });
+    missing
+}
+
+/// The indices of the drawn entries that are evidence.
+fn convicting(threads: &Threads<'_>, violation: &Violation) -> BTreeSet<usize> {
+    let entries = threads.entries();
+    let place = |seq| entries.binary_search_by_key(seq, |entry| entry.seq).ok();
+    let places = violation.evidence.iter().filter_map(place);
+    places.map(|at| threads.drawn(at)).collect()
+}
+
+/// The indices of at most `budget` entries, in order. By priority: the evidence, the other ends of
+/// its calls, their causes and the lists that show them, then all entries of the same subject, then
+/// neighbouring ones.
+fn select(
+    threads: &Threads<'_>,
+    marked: &BTreeSet<usize>,
+    subject: Option<&str>,
+    budget: usize,
+) -> BTreeSet<usize> {
+    let linked = marked.iter().flat_map(|at| {
+        let ends = threads.both_ends(*at);
+        let cause = threads.cause(*at).into_iter();
+        let causes = cause.flat_map(|cause| threads.both_ends(cause));
+        ends.chain(causes).chain(threads.shown_by(*at))
+    });
+    let about = subject.into_iter().flat_map(|id| {
+        let calls = threads.calls_on(id);
+        let calls = calls.flat_map(|call| threads.both_ends(call));
+        calls.chain(threads.events_of(id).map(|(at, _)| at))
+    });
+    let last = threads.entries().len().saturating_sub(1);
+    let beside = marked
+        .iter()
+        .flat_map(|at| [at.saturating_sub(1), (at + 1).min(last)]);
+    let all = marked.iter().copied().chain(linked).chain(about);
+    let mut chosen = BTreeSet::new();
+    if marked.is_empty() {
+        return chosen;
+    }
+    for at in all.chain(beside) {
+        if chosen.len() == budget {
+            break;
+        }
+        chosen.insert(threads.drawn(at));
+    }
+    chosen
 }

@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::super::calendar::span;
-use super::super::document::WorstLatency;
-use super::super::printable::cut;
 use crate::outcome::{RunReport, Spread, Worst};
+use crate::report::printable::{cut, span};
 
 const BINS: usize = 24;
 const WIDTH: usize = 26;
@@ -49,24 +47,19 @@ pub(super) fn latencies(report: &RunReport) -> Markup {
 }
 
 fn row(worst: &Worst) -> Markup {
-    let values = WorstLatency::new(worst);
-    let time = |ms: Option<f64>| ms.map_or_else(String::new, |ms| written(ms / 1e3));
+    let time = |percent| worst.percentile(percent).map_or_else(String::new, span);
     html! {
         tr {
             th scope="row" { (worst.latency.limit) }
             td { (histogram(&worst.spread, worst.latency.bound)) }
-            td .number { (values.count) }
-            td .number { (time(values.p50_ms)) }
-            td .number { (time(values.p99_ms)) }
+            td .number { (worst.spread.count()) }
+            td .number { (time(50)) }
+            td .number { (time(99)) }
             td .number { (span(worst.latency.took)) }
             td .number { (span(worst.latency.bound)) }
             td { (cut(&worst.case, 40)) }
         }
     }
-}
-
-fn written(seconds: f64) -> String {
-    Duration::try_from_secs_f64(seconds).map_or_else(|_| String::new(), span)
 }
 
 fn histogram(spread: &Spread, bound: Duration) -> Markup {

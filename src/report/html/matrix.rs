@@ -2,15 +2,15 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::super::document::{Broken, CaseOutcome, NamedReport};
-use super::super::matrix::{Cell, Matrix};
-use super::super::printable::{cut, printable};
-use super::super::standings::plain_words;
-use super::cases::{anchor, filter, rank};
-use super::shell;
-use super::sources::linked;
-use super::verdict::{badge, class, conformance, level, sign};
+use super::cases::{anchor, badge, class, conformance, filter, sign};
+use super::document;
+use super::failure::{lines, linked, versus};
 use crate::outcome::{Conformance, Verdict};
+use crate::report::json::{Broken, CaseOutcome, NamedReport};
+use crate::report::matrix::{Cell, Matrix, Row};
+use crate::report::printable::{cut, printable};
+use crate::report::rate::badness;
+use crate::report::summary::{counted, plain_words};
 
 /// The maximum length of a name and of a text, in characters.
 const NAME: usize = 200;
@@ -25,8 +25,8 @@ const EVIDENCE: usize = 700_000;
 /// Reports side by side, with the evidence of all outcomes other than plain passes.
 pub fn matrix(reports: &[NamedReport]) -> String {
     let (matrix, first) = Matrix::grouped(reports);
-    let noun = if reports.len() == 1 { "run" } else { "runs" };
-    let title = format!("Container events of {} {noun}", reports.len());
+    let runs = counted(reports.len(), "run", "runs");
+    let title = format!("Container events of {runs}");
     let (evidence, held) = evidence(&matrix, &first);
     let body = html! {
         a .jump href="#cases" { "To the cases" }
@@ -43,12 +43,12 @@ pub fn matrix(reports: &[NamedReport]) -> String {
             }
         }
     };
-    shell::document(&title, &body)
+    document(&title, &body)
 }
 
-fn worst(row: &super::super::matrix::Row) -> Option<Verdict> {
+fn worst(row: &Row) -> Option<Verdict> {
     let verdicts = row.cells.iter().flatten().map(|cell| cell.verdict);
-    verdicts.max_by_key(|verdict| rank(*verdict))
+    verdicts.max_by_key(|verdict| badness(*verdict))
 }
 
 fn table(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
@@ -165,25 +165,17 @@ fn article(run: &str, outcome: &CaseOutcome, place: (usize, usize), back: &str) 
 }
 
 fn broken_rule(broken: &Broken) -> Markup {
-    let lines = broken.timeline.iter().take(LINES);
-    let lines: Vec<_> = lines.map(|line| printable(line)).collect();
+    let timeline = broken.timeline.iter().take(LINES);
+    let timeline = timeline.map(|line| printable(line).into_owned());
     html! {
         section .violation {
             h4 {
-                (cut(&broken.rule, NAME)) " " (level(broken.level)) " "
+                (cut(&broken.rule, NAME)) " " (broken.level.keyword()) " "
                 code { (cut(&broken.kind, NAME)) }
             }
             p .subject { "Subject: " (cut(&broken.subject, TEXT)) }
-            dl .versus {
-                div { dt { "Expected" } dd { (cut(&broken.expected, TEXT)) } }
-                div .actual { dt { "Actual" } dd { (cut(&broken.actual, TEXT)) } }
-            }
-            @if !lines.is_empty() {
-                details {
-                    summary { "Timeline" }
-                    pre tabindex="0" { (lines.join("\n")) }
-                }
-            }
+            (versus(&cut(&broken.expected, TEXT), &cut(&broken.actual, TEXT)))
+            (lines("Timeline", timeline))
         }
     }
 }

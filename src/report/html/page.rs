@@ -1,15 +1,19 @@
-//! A run on one page.
+//! A run on one page: the tested runtime and its node, the verdicts, and a tile for each case in
+//! each profile that it concerns.
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::super::printable::cut;
-use super::cases::{self, Tested};
+use super::cases::{self, Tested, class, conformance, sign};
 use super::failure::{Extent, failure};
-use super::{about, grid, histogram, requirements, shell};
+use super::{document, histogram};
 use crate::case::Requirement;
-use crate::outcome::{Profile, RunReport};
+use crate::history::CgroupDriver;
+use crate::outcome::{Level, Profile, RunReport, Verdict};
+use crate::report::printable::{cut, rfc3339, span};
+use crate::report::rate::{badness, in_order};
+use crate::report::summary::{LEFT_OUT, counts, title, words};
 
 /// The maximum size of all failures in bytes; the others appear only in the table.
 const FAILURES: usize = 700_000;
@@ -18,27 +22,34 @@ const CASES: usize = 600;
 
 /// The maximum length of a remark in characters, and number of remarks of a kind.
 const REMARK: usize = 600;
+
 const REMARKS: usize = 50;
+
+/// The maximum length of a fact, in characters.
+const FACT: usize = 200;
+
+/// The maximum length of an id or an area, in characters.
+const NAME: usize = 40;
 
 /// A run: its verdicts, its cases, its failures with their evidence, its latencies, and the
 /// requirements it covers.
 pub fn page(report: &RunReport, requirements: &[Requirement]) -> String {
-    let mut tested = cases::tested(report);
+    let mut tested = in_order(&report.outcomes);
     let left_out = tested.len().saturating_sub(CASES);
     tested.truncate(CASES);
     let profiles = concerned(&tested);
     let body = html! {
         a .jump href="#cases" { "To the cases" }
-        header { (about::head(report)) (contents(report)) }
+        header { (head(report)) (contents(report)) }
         main {
             section #profiles {
                 h2 { "Verdict per profile" }
-                (about::standings(report))
+                (standings(report))
                 (remarks(report))
             }
             section #grid {
                 h2 { "Cases by profile" }
-                (grid::grid(&tested, &profiles))
+                (grid(&tested, &profiles))
             }
             section #failures {
                 h2 { "Failures" }
@@ -57,12 +68,12 @@ pub fn page(report: &RunReport, requirements: &[Requirement]) -> String {
             }
             section #requirements {
                 h2 { "Requirements" }
-                (requirements::covered(&tested, requirements))
+                (cases::covered(&tested, requirements))
             }
         }
         footer { p { "Made by cri-event-conformance " (cut(&report.info.suite, REMARK)) "." } }
     };
-    shell::document(&about::title(report), &body)
+    document(&cut(&title(report), FACT), &body)
 }
 
 /// The profiles with any requirement here.
@@ -106,7 +117,7 @@ fn remarks(report: &RunReport) -> Markup {
 /// All outcomes other than plain passes, as far as there is room, failures first.
 fn failures(report: &RunReport, tested: &[Tested<'_>], requirements: &[Requirement]) -> Markup {
     let mut shown: Vec<&Tested<'_>> = tested.iter().filter(|it| it.has_details()).collect();
-    shown.sort_by_key(|it| std::cmp::Reverse(cases::rank(it.worst.verdict)));
+    shown.sort_by_key(|it| std::cmp::Reverse(badness(it.worst.verdict)));
     let extent = Extent::of(shown.len());
     let mut room = FAILURES;
     let mut omitted = BTreeSet::new();
@@ -117,7 +128,7 @@ fn failures(report: &RunReport, tested: &[Tested<'_>], requirements: &[Requireme
             room -= article.len();
             text.push_str(&article);
         } else {
-            omitted.insert(&tested.anchor);
+            omitted.insert(tested.anchor());
         }
     }
     html! {
@@ -125,7 +136,174 @@ fn failures(report: &RunReport, tested: &[Tested<'_>], requirements: &[Requireme
         (PreEscaped(text))
         @if !omitted.is_empty() {
             p { "No room on this page, see the JSON report: " }
-            ul { @for anchor in omitted { li id=(anchor) { (anchor) } } }
+            ul { @for anchor in &omitted { li id=(anchor) { (anchor) } } }
         }
+    }
+}
+
+fn head(report: &RunReport) -> Markup {
+    html! {
+        h1 { (cut(&title(report), FACT)) }
+        p { (counts(report)) }
+        dl .facts {
+            @for (name, value) in facts(report) {
+                div { dt { (name) } dd { (cut(&value, FACT)) } }
+            }
+        }
+    }
+}
+
+fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
+    let info = &report.info;
+    let runtime = &info.runtime;
+    let unknown = || "not reported".to_owned();
+    let oci = info.oci.as_ref().map(|oci| {
+        let program = [&oci.name, &oci.version].into_iter().flatten();
+        let program: Vec<&str> = program.map(String::as_str).collect();
+        match (program.join(" "), &*oci.handler) {
+            (program, "") => program,
+            (program, handler) if program.is_empty() => format!("handler {handler}"),
+            (program, handler) => format!("{program}, handler {handler}"),
+        }
+    });
+    let host = info.host.as_ref();
+    let cgroup = host.and_then(|host| host.cgroup.as_ref());
+    let driver = info.cgroup_driver.map(CgroupDriver::name);
+    let load = host.and_then(|host| host.load_percent);
+    let load = load.map_or_else(String::new, |load| {
+        format!(", load {:.2}", f64::from(load) / 100.0)
+    });
+    vec![
+        (
+            "Runtime",
+            format!("{} {}", runtime.runtime_name, runtime.runtime_version),
+        ),
+        ("OCI runtime", oci.unwrap_or_else(unknown)),
+        (
+            "Kernel",
+            host.map_or_else(unknown, |host| host.kernel.clone()),
+        ),
+        (
+            "cgroup",
+            cgroup.map_or_else(unknown, |version| format!("version {version}")),
+        ),
+        ("cgroup driver", driver.map_or_else(unknown, str::to_owned)),
+        (
+            "Machine",
+            host.map_or_else(unknown, |host| format!("{} CPUs{load}", host.cpus)),
+        ),
+        ("Endpoint", info.endpoint.clone()),
+        ("Began", rfc3339(report.began)),
+        ("Took", span(report.duration)),
+        ("Suite", info.suite.clone()),
+        ("Run", info.run.to_string()),
+    ]
+}
+
+fn standings(report: &RunReport) -> Markup {
+    html! {
+        div .scroll tabindex="0" role="region" aria-label="Verdict per profile" {
+            table {
+                thead {
+                    tr {
+                        th rowspan="2" scope="col" { "Profile" }
+                        th rowspan="2" scope="col" { "Verdict" }
+                        th colspan="4" scope="colgroup" { "MUST" }
+                        th colspan="2" scope="colgroup" { "SHOULD" }
+                    }
+                    tr {
+                        @for name in ["kept", "broken", "known", "open", "kept", "broken"] {
+                            th scope="col" .number { (name) }
+                        }
+                    }
+                }
+                tbody {
+                    @for standing in report.standings() {
+                        tr {
+                            th scope="row" { (standing.profile) }
+                            td {
+                                (conformance(
+                                    standing.verdict,
+                                    &words(&standing, report.partial),
+                                ))
+                            }
+                            @for count in standing.counts() {
+                                td .number { (count) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if report.partial {
+            p { (LEFT_OUT) }
+        }
+    }
+}
+
+/// A row for each area, a column for each profile.
+fn grid(tested: &[Tested<'_>], profiles: &[Profile]) -> Markup {
+    let mut areas: Vec<&str> = tested.iter().map(|it| it.worst.area()).collect();
+    areas.sort_unstable();
+    areas.dedup();
+    html! {
+        p .legend {
+            "A tile is a case or an invariant: framed where it is a SHOULD, which fails nothing. "
+            @for verdict in Verdict::ALL {
+                span .key { span .tile .(class(verdict)) { (sign(verdict)) } " " (verdict) " " }
+            }
+            span .key { span .tile .advice { "✗" } " SHOULD broken" }
+        }
+        div .scroll tabindex="0" role="region" aria-label="Cases by profile" {
+            table .grid {
+                thead {
+                    tr {
+                        th scope="col" { "Area" }
+                        @for profile in profiles { th scope="col" { (profile) } }
+                    }
+                }
+                tbody {
+                    @for area in areas {
+                        tr {
+                            th scope="row" { (cut(area, NAME)) }
+                            @for profile in profiles {
+                                td { (tiles(tested, area, *profile)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn tiles(tested: &[Tested<'_>], area: &str, profile: Profile) -> Markup {
+    let within = tested.iter().filter(|it| it.worst.area() == area);
+    html! {
+        @for tested in within {
+            @if let Some(binding) = tested.worst.levels.of(profile) {
+                (tile(tested, profile, binding))
+            }
+        }
+    }
+}
+
+fn tile(tested: &Tested<'_>, profile: Profile, binding: Level) -> Markup {
+    let outcome = tested.worst;
+    let (sign, class, words) = match outcome.should(profile) {
+        // It fails nothing.
+        Some(false) if outcome.verdict_for(profile) == Verdict::Pass || binding != Level::Must => {
+            ("✗", "advice", "SHOULD broken".to_owned())
+        }
+        _ => {
+            let verdict = outcome.verdict_for(profile);
+            let words = format!("{verdict}, {}", binding.keyword());
+            (sign(verdict), class(verdict), words)
+        }
+    };
+    let name = format!("{} {words}", cut(&outcome.id, NAME));
+    html! {
+        a .tile .(class) .framed[binding != Level::Must] title=(name) aria-label=(name)
+            href=(tested.link()) { (sign) }
     }
 }

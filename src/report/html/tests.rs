@@ -160,7 +160,7 @@ fn pages_load_and_run_nothing_of_others() {
                 assert!(attribute != "href" || name == "a", "{name} href={value}");
             }
         }
-        assert!(!super::shell::STYLE.contains("url(") && !super::shell::STYLE.contains("@import"));
+        assert!(!super::STYLE.contains("url(") && !super::STYLE.contains("@import"));
         let unprintable = page.chars().find(|it| *it != '\n' && is_unprintable(*it));
         assert_eq!(unprintable, None);
     }

@@ -1,12 +1,18 @@
-//! The groups of sandboxes, containers and calls.
+//! The groups of sandboxes, containers and calls, and causal links: the call that caused an event,
+//! and the first list that shows the same change.
+//!
+//! A container that exits on its own has no causing call. A list counts if it was requested after
+//! the event had arrived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::trace::Path;
 use crate::history::{
-    Body, CallId, CaseRun, Entry, Event, PodUid, Reply, Request, SandboxId, SandboxMetadata,
+    Body, CallId, CaseRun, Entry, Event, EventKind, PodUid, Reply, Request, SandboxId,
+    SandboxMetadata, Seq,
 };
+use crate::report::evidence::{Shown, effects, shown, subject};
 use crate::report::printable::{cut, short_id};
 use crate::report::timeline::attempted;
 
@@ -27,6 +33,33 @@ pub(super) struct Places<'a> {
     sandboxes: BTreeMap<&'a str, Path>,
     /// Each with its sandbox and its name.
     containers: BTreeMap<&'a str, (&'a str, String)>,
+}
+
+/// The links of all events of a history. An arrow has the number of its event.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    causes: BTreeMap<Seq, CallId>,
+    linked: BTreeSet<Seq>,
+    by_call: BTreeMap<CallId, Vec<Seq>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    seq: Seq,
+    kind: EventKind,
+    is_sandbox: bool,
+}
+
+/// The state of the search through a history.
+#[derive(Debug)]
+struct Walk<'a> {
+    places: &'a Places<'a>,
+    links: Links,
+    /// The calls that may cause an event, by the id that they name, in order.
+    candidates: BTreeMap<(&'a str, EventKind), Vec<CallId>>,
+    failed: BTreeSet<CallId>,
+    began: BTreeMap<CallId, Seq>,
+    pending: BTreeMap<&'a str, Vec<Pending>>,
 }
 
 impl<'a> Places<'a> {
@@ -82,7 +115,7 @@ impl<'a> Places<'a> {
             return self.of_case(None);
         };
         let made = self.made.get(&call).copied();
-        let id = made.or_else(|| subject(request));
+        let id = made.or_else(|| named(request));
         id.and_then(|id| self.of_id(id))
             .unwrap_or_else(|| self.of_case(*case))
     }
@@ -205,30 +238,145 @@ fn sandbox_name(name: &str, id: &SandboxId) -> String {
     format!("{} ({})", cut(name, NAME), short_id(id.as_str()))
 }
 
-/// The id of the sandbox or the container that a request names.
-fn subject(request: &Request) -> Option<&str> {
+/// The id of the sandbox or container that a request names, if only as a part or a filter.
+fn named(request: &Request) -> Option<&str> {
     match request {
-        Request::StopSandbox(id) | Request::RemoveSandbox(id) | Request::SandboxStatus(id) => {
-            Some(id.as_str())
-        }
         Request::CreateContainer(spec) => Some(spec.sandbox.as_str()),
-        Request::StartContainer(id)
-        | Request::RemoveContainer(id)
-        | Request::ContainerStatus(id) => Some(id.as_str()),
-        Request::StopContainer { container, .. }
-        | Request::ExecSync { container, .. }
-        | Request::CheckpointContainer { container, .. } => Some(container.as_str()),
         Request::ListContainers { sandbox, .. } => sandbox.as_ref().map(SandboxId::as_str),
-        Request::NoEventCall(_, id) => Some(id),
-        Request::Version
-        | Request::RunSandbox(_)
-        | Request::ListSandboxes(_)
-        | Request::RuntimeStatus
-        | Request::FindSandboxes(_)
-        | Request::FindContainers(_)
-        | Request::ImageStatus(_)
-        | Request::PullImage(_)
-        | Request::RemoveImage(_)
-        | Request::ListImages => None,
+        _ => subject(request),
+    }
+}
+
+impl Links {
+    pub(super) fn new(entries: &[Arc<Entry>], places: &Places<'_>) -> Self {
+        let mut walk = Walk {
+            places,
+            links: Self::default(),
+            candidates: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            began: BTreeMap::new(),
+            pending: BTreeMap::new(),
+        };
+        for entry in entries {
+            walk.take(entry);
+        }
+        walk.links
+    }
+
+    /// The call that caused an event, if any.
+    pub(super) fn cause(&self, event: Seq) -> Option<CallId> {
+        self.causes.get(&event).copied()
+    }
+
+    pub(super) fn of_call(&self, call: CallId) -> Vec<u64> {
+        let events = self.by_call.get(&call).into_iter().flatten();
+        events.copied().map(arrow).collect()
+    }
+
+    /// The arrow of an event, if it has another end.
+    pub(super) fn of_event(&self, event: Seq) -> Vec<u64> {
+        let linked = self.linked.get(&event);
+        linked.copied().map(arrow).into_iter().collect()
+    }
+
+    fn link(&mut self, event: Seq, call: CallId) {
+        self.linked.insert(event);
+        self.by_call.entry(call).or_default().push(event);
+    }
+}
+
+/// The number of an event's arrow, which must not be 0.
+fn arrow(event: Seq) -> u64 {
+    event.0.saturating_add(1)
+}
+
+impl<'a> Walk<'a> {
+    fn take(&mut self, entry: &'a Entry) {
+        match &entry.body {
+            Body::CallBegan { call, request, .. } => {
+                self.began.insert(*call, entry.seq);
+                for of in effects(request, self.places.made(*call)) {
+                    self.candidates.entry(of).or_default().push(*call);
+                }
+            }
+            Body::CallEnded {
+                call,
+                result: Err(_),
+                ..
+            } => {
+                self.failed.insert(*call);
+            }
+            Body::CallEnded {
+                call,
+                result: Ok(reply),
+                ..
+            } => self.listed(*call, reply),
+            Body::Event { event, .. } => self.arrived(entry.seq, event),
+            _ => {}
+        }
+    }
+
+    fn arrived(&mut self, seq: Seq, event: &'a Event) {
+        let id = event.container.as_str();
+        let sandbox = self.places.sandbox_of(id);
+        if let Some(call) = self.cause(id, sandbox, event.kind) {
+            self.links.causes.insert(seq, call);
+            self.links.link(seq, call);
+        }
+        let pending = Pending {
+            seq,
+            kind: event.kind,
+            is_sandbox: sandbox.is_none(),
+        };
+        self.pending.entry(id).or_default().push(pending);
+    }
+
+    /// The first call that may be the cause and has not failed yet, or else the first.
+    fn cause(&self, id: &'a str, sandbox: Option<&'a str>, kind: EventKind) -> Option<CallId> {
+        // A call on a sandbox may end its containers, but starts none.
+        let ends = matches!(kind, EventKind::Stopped | EventKind::Deleted);
+        let by_sandbox = sandbox.filter(|_| ends);
+        let of = |id: &'a str| self.candidates.get(&(id, kind)).into_iter().flatten();
+        let mut calls: Vec<CallId> = of(id).copied().collect();
+        calls.extend(by_sandbox.into_iter().flat_map(of));
+        calls.sort_by_key(|call| (self.failed.contains(call), self.began.get(call).copied()));
+        calls.first().copied()
+    }
+
+    fn listed(&mut self, call: CallId, reply: &'a Reply) {
+        let states: BTreeMap<&str, Shown> = shown(reply).into_iter().collect();
+        let Some(began) = self.began.get(&call).copied() else {
+            return;
+        };
+        for (id, state) in &states {
+            if let Some(pending) = self.pending.get_mut(id) {
+                let is_shown = |it: &mut Pending| it.seq < began && state.is_past(it.kind);
+                for event in pending.extract_if(.., is_shown) {
+                    self.links.link(event.seq, call);
+                }
+            }
+        }
+        if let Some(of_sandboxes) = self.lists_all(call) {
+            self.pending.retain(|id, pending| {
+                let mut gone = pending.iter().filter(|pending| {
+                    let is_gone = pending.kind == EventKind::Deleted && pending.seq < began;
+                    is_gone && pending.is_sandbox == of_sandboxes
+                });
+                let deleted = gone.next().filter(|_| !states.contains_key(id));
+                if let Some(deleted) = deleted {
+                    self.links.link(deleted.seq, call);
+                }
+                deleted.is_none()
+            });
+        }
+    }
+
+    /// Whether a call lists all sandboxes, or all containers; `None` if it lists only some.
+    fn lists_all(&self, call: CallId) -> Option<bool> {
+        match self.places.request(call)? {
+            Request::ListSandboxes(_) => Some(true),
+            Request::ListContainers { sandbox: None, .. } => Some(false),
+            _ => None,
+        }
     }
 }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
 
+use super::schema::clock_snapshot::Clock;
 use super::schema::counter_descriptor::Unit;
 use super::schema::track_descriptor::ChildTracksOrdering;
 use super::schema::track_event::Type;
 use super::schema::{
     BuiltinClock, ClockSnapshot, CounterDescriptor, DebugAnnotation, TracePacket, TrackDescriptor,
-    TrackEvent, clock_snapshot::Clock,
+    TrackEvent,
 };
 use crate::history::HostInstant;
 

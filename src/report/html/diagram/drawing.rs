@@ -5,9 +5,10 @@
 
 use maud::{Markup, html};
 
-use super::lane::Lane;
+use super::Lane;
 use super::{Arrow, CallBar, Diagram, Mark, Row};
 use crate::report::printable::cut;
+use crate::report::summary::counted;
 
 const TIME: usize = 112;
 const HEAD: usize = 30;
@@ -96,10 +97,10 @@ impl<'a> Layout<'a> {
     fn row(&self, row: &Row, top: usize) -> Markup {
         match row {
             Row::Entry(mark) => self.entry(mark, top),
-            Row::Missing { lane, label } => self.missing(*lane, label, top),
+            Row::Missing(gap) => self.missing(gap.lane, &gap.label, top),
             Row::Skipped(count) => {
-                let noun = if *count == 1 { "entry" } else { "entries" };
-                html! { text .more x=(TIME + 8) y=(top + 15) { "… " (count) " " (noun) } }
+                let entries = counted(*count, "entry", "entries");
+                html! { text .more x=(TIME + 8) y=(top + 15) { "… " (entries) } }
             }
         }
     }
@@ -162,7 +163,7 @@ impl<'a> Layout<'a> {
         else {
             return html! {};
         };
-        let is_gap = matches!(self.diagram.rows[arrow.to], Row::Missing { .. });
+        let is_gap = matches!(self.diagram.rows[arrow.to], Row::Missing(_));
         let (from_y, to_y) = (
             self.tops[arrow.from] + ROW / 2,
             self.tops[arrow.to] + ROW / 2,
@@ -202,7 +203,7 @@ impl Row {
     fn height(&self) -> usize {
         match self {
             Self::Skipped(_) => GAP,
-            Self::Entry(_) | Self::Missing { .. } => ROW,
+            Self::Entry(_) | Self::Missing(_) => ROW,
         }
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::super::causality::{effects, shown};
-use super::super::super::timeline::asks_only;
-use super::lane::Lane;
+use super::Lane;
 use crate::history::{Body, CallId, Entry, Event, EventKind, Reply, Request, SubscriptionId};
+use crate::report::evidence::{effects, shown, subject};
+use crate::report::timeline::asks_only;
 
 /// A slice of a history, with its calls. Entries are identified by their indices in the slice.
 #[derive(Debug)]
@@ -233,22 +233,6 @@ fn rank(kind: EventKind) -> usize {
         EventKind::Started => 1,
         EventKind::Stopped => 2,
         EventKind::Deleted => 3,
-    }
-}
-
-fn subject(request: &Request) -> Option<&str> {
-    match request {
-        Request::StopSandbox(id) | Request::RemoveSandbox(id) | Request::SandboxStatus(id) => {
-            Some(id.as_str())
-        }
-        Request::StartContainer(id)
-        | Request::RemoveContainer(id)
-        | Request::ContainerStatus(id)
-        | Request::StopContainer { container: id, .. }
-        | Request::ExecSync { container: id, .. }
-        | Request::CheckpointContainer { container: id, .. } => Some(id.as_str()),
-        Request::NoEventCall(_, id) if !id.is_empty() => Some(id),
-        _ => None,
     }
 }
 
