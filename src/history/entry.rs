@@ -1,6 +1,7 @@
 //! One thing that a run did or observed, and when.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use bytes::Bytes;
 use super::any;
 use super::protobuf::{message, oneof};
 use super::{
-    CallFault, CallId, CaseRun, ContainerId, Event, HostInstant, Labels, Reply, Request, Resource,
-    RunEnd, RunInfo, RunPlan, Seq, SubscriptionId, codec,
+    CallFault, CallId, CaseRun, ContainerId, ContainerStatus, Event, HostInstant, Labels, Reply,
+    Request, Resource, RunEnd, RunInfo, RunPlan, SandboxStatus, Seq, Shared, SubscriptionId, codec,
 };
 use crate::escape::printable;
 
@@ -30,53 +31,112 @@ impl Entry {
     /// An estimate of the memory that the entry uses, in bytes, to bound a history by.
     pub fn approximate_bytes(&self) -> usize {
         const ENTRY: usize = 512;
-        const STATUS: usize = 512;
-        let (event, message) = match &self.body {
-            Body::Event { event, message, .. } => (event, message),
-            Body::CallBegan { message, .. } => return ENTRY + message.len(),
+        let decoded = match &self.body {
+            Body::Event { event, .. } => pod_bytes(event.sandbox.as_deref(), &event.containers),
+            Body::CallEnded {
+                result: Ok(reply), ..
+            } => reply_bytes(reply),
+            _ => 0,
+        };
+        ENTRY + decoded + self.message().map_or(0, Bytes::len)
+    }
+
+    /// The CRI message that it records; `None` for an entry of another kind.
+    fn message(&self) -> Option<&Bytes> {
+        match &self.body {
+            Body::Event { message, .. }
+            | Body::CallBegan { message, .. }
+            | Body::CallEnded { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// The entry as a rule needs it: without the CRI message, whose fields are decoded, and with a
+    /// digest in place of long annotations.
+    pub fn compact(&self) -> Self {
+        let mut entry = self.clone();
+        match &mut entry.body {
+            Body::Event { event, message, .. } => {
+                *message = Bytes::new();
+                compact_pod(event.sandbox.as_mut(), &mut event.containers);
+            }
             Body::CallEnded {
                 result, message, ..
             } => {
-                return ENTRY
-                    + message.len()
-                    + result.as_ref().map_or(0, |it| decoded(it, message));
+                *message = Bytes::new();
+                match result {
+                    Ok(Reply::SandboxStatus(report)) => {
+                        compact_pod(Some(&mut report.status), &mut report.containers);
+                    }
+                    Ok(Reply::ContainerStatus(report)) => {
+                        compact_pod(None, [&mut report.status]);
+                    }
+                    _ => {}
+                }
             }
-            _ => return ENTRY,
-        };
-        let sandbox = event.sandbox.iter();
-        let sandbox = sandbox.map(|status| status.labels.len() + status.annotations.len());
-        let containers = event.containers.iter();
-        let containers = containers.map(|status| status.labels.len() + status.annotations.len());
-        let statuses = sandbox.chain(containers);
-        // The decoded texts have no more bytes than the message.
-        ENTRY + 2 * message.len() + statuses.map(|pairs| STATUS + PAIR * pairs).sum::<usize>()
+            Body::CallBegan { message, .. } => *message = Bytes::new(),
+            _ => {}
+        }
+        entry
     }
 }
 
-/// The memory of a label or an annotation besides its texts, in bytes.
-const PAIR: usize = 64;
+fn compact_pod<'a, T>(sandbox: Option<&mut Shared<SandboxStatus>>, containers: T)
+where
+    T: IntoIterator<Item = &'a mut Shared<ContainerStatus>>,
+{
+    if let Some(status) = sandbox
+        && let Some(digest) = digest_of_long(&status.annotations)
+    {
+        status.annotations = digest;
+    }
+    for status in containers {
+        if let Some(digest) = digest_of_long(&status.annotations) {
+            status.annotations = digest;
+        }
+    }
+}
+
+/// A digest of pairs that together are long; `None` for short ones. Equal pairs have equal digests.
+fn digest_of_long(pairs: &Labels) -> Option<Labels> {
+    const LONG: usize = 4 << 10;
+    if pair_bytes(pairs) <= LONG {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    (**pairs).hash(&mut hasher);
+    let digest = format!("{:016x}", hasher.finish());
+    Some([("digest".to_owned(), digest)].into_iter().collect())
+}
 
 /// An estimate of the memory that a decoded answer uses, in bytes.
-fn decoded(reply: &Reply, message: &[u8]) -> usize {
+fn reply_bytes(reply: &Reply) -> usize {
     const ITEM: usize = 256;
-    let none = Labels::new();
     match reply {
-        Reply::Sandboxes(items) => {
-            let items = items.iter().map(|item| ITEM + weight(&item.labels, &none));
-            items.sum()
-        }
-        Reply::Containers(items) => {
-            let items = items.iter().map(|item| ITEM + weight(&item.labels, &none));
-            items.sum()
-        }
-        _ => message.len(),
+        Reply::Sandboxes(items) => items.iter().map(|it| ITEM + pair_bytes(&it.labels)).sum(),
+        Reply::Containers(items) => items.iter().map(|it| ITEM + pair_bytes(&it.labels)).sum(),
+        Reply::SandboxStatus(report) => pod_bytes(Some(&report.status), &report.containers),
+        Reply::ContainerStatus(report) => pod_bytes(None, [&report.status]),
+        _ => 0,
     }
 }
 
-fn weight(labels: &Labels, annotations: &Labels) -> usize {
-    labels
-        .iter()
-        .chain(annotations)
+fn pod_bytes<'a, T>(sandbox: Option<&SandboxStatus>, containers: T) -> usize
+where
+    T: IntoIterator<Item = &'a Shared<ContainerStatus>>,
+{
+    const STATUS: usize = 512;
+    let sandbox = sandbox.map(|it| STATUS + pair_bytes(&it.labels) + pair_bytes(&it.annotations));
+    let containers = containers
+        .into_iter()
+        .map(|it| STATUS + it.message.len() + pair_bytes(&it.labels) + pair_bytes(&it.annotations));
+    sandbox.unwrap_or_default() + containers.sum::<usize>()
+}
+
+fn pair_bytes(pairs: &Labels) -> usize {
+    const PAIR: usize = 64;
+    let pairs = pairs.iter();
+    pairs
         .map(|(key, value)| PAIR + key.len() + value.len())
         .sum()
 }

@@ -94,7 +94,7 @@ impl WatchedPods {
 
     /// Processes the next entry. Returns the histories that can be judged.
     pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
-        let mut histories = self.process(entry);
+        let mut histories = self.process(&Arc::new(entry.compact()));
         histories.extend(self.make_room(entry.at));
         histories
     }

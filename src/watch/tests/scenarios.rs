@@ -74,6 +74,7 @@ impl Node {
         let pod = &self.pods[name];
         let (sandbox, sandbox_spec) = pod.sandboxes.last().unwrap().clone();
         let uid = (POD_UID_LABEL.to_owned(), sandbox_spec.uid.to_string());
+        let note = ("note".to_owned(), "x".repeat(3 << 19));
         let spec = ContainerSpec {
             sandbox,
             sandbox_spec,
@@ -82,6 +83,7 @@ impl Node {
             image: workload::imported_name(),
             attempt: pod.attempts,
             labels: Labels::from([uid]),
+            annotations: (name == "large").then_some(note).into_iter().collect(),
             ..ContainerSpec::default()
         };
         let create = Request::CreateContainer(Arc::new(spec));
@@ -337,6 +339,14 @@ const SCENARIOS: &[(&str, Flaw, &str, &str, Exit, &str)] = &[
         Flaw::LongLists,
         "--for 20s",
         "run a; 5s; crash a",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "events and statuses of 1.5 MB",
+        Flaw::None,
+        "--for 30s",
+        "run large; 5 * crash large, 2s; remove large",
         Exit::Conformant,
         "",
     ),
