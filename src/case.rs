@@ -5,17 +5,12 @@
 //! which reads files. `cases/README.md` teaches how a case is written, and
 //! `cases/REFERENCE.md`, which is generated from the types here, lists the vocabulary.
 
-mod defect;
-mod delay;
 mod diagnose;
 mod file;
 mod limits;
+mod lists;
 pub mod load;
 mod locate;
-mod number;
-mod parse;
-mod requirement;
-mod schema;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -32,11 +27,9 @@ use crate::checks::duration::Span;
 use crate::checks::{CallEdge, Claim, Expectation, Situation, kind_words};
 use crate::outcome::Levels;
 
-pub use defect::Defect;
 pub use diagnose::{Diagnostics, did_you_mean};
-pub use parse::parse;
-pub use requirement::Requirement;
-pub use schema::schema;
+pub use file::{parse, schema};
+pub use lists::{Defect, Requirement};
 pub(crate) use steps::for_each_step;
 pub use steps::*;
 pub(crate) use validate::needs;

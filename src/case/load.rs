@@ -9,11 +9,9 @@ use std::path::{Path, PathBuf};
 use rust_embed::RustEmbed;
 
 use super::diagnose::{Diagnostic, Diagnostics, Problem};
-use super::file::Place;
+use super::file::{Place, read};
 use super::locate::{Part, Segment};
-use super::parse::read;
-use super::{Case, Defect, Requirement, limits};
-use super::{defect, requirement};
+use super::{Case, Defect, Requirement, limits, lists};
 use crate::files::{self, FileId, Folder};
 
 /// The files of `cases` of this repository, as they were when the program was built. A debug build
@@ -35,7 +33,7 @@ impl Embedded {
 }
 
 /// The files in a folder of cases that are no cases.
-const NO_CASES: [&str; 2] = [requirement::FILE, defect::FILE];
+const NO_CASES: [&str; 2] = [lists::REQUIREMENTS, lists::DEFECTS];
 
 /// Why no cases could be read from a path.
 #[derive(Debug, thiserror::Error)]
@@ -102,14 +100,14 @@ pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
 
 /// The requirements of a folder of cases, or those of this repository.
 pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostics> {
-    let own = cases.map(|folder| folder.join(requirement::FILE));
+    let own = cases.map(|folder| folder.join(lists::REQUIREMENTS));
     let Some(path) = own.filter(|path| path.exists()) else {
-        let path = Path::new("cases").join(requirement::FILE);
-        let text = Embedded::text(Path::new(requirement::FILE))?;
-        return requirement::parse(&path, &text).map_err(Diagnostics::of);
+        let path = Path::new("cases").join(lists::REQUIREMENTS);
+        let text = Embedded::text(Path::new(lists::REQUIREMENTS))?;
+        return lists::requirements(&path, &text).map_err(Diagnostics::of);
     };
     let read = match text_of(&path) {
-        Ok(text) => requirement::parse(&path, &text),
+        Ok(text) => lists::requirements(&path, &text),
         Err(message) => Err(vec![Diagnostic::of_file(&path, message)]),
     };
     read.map_err(Diagnostics::of)
@@ -118,9 +116,9 @@ pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostic
 /// The defects of this repository that the suite must notice. Their hooks are built in, so a folder
 /// of cases has none of its own.
 pub fn defects() -> Result<Vec<Defect>, Diagnostics> {
-    let path = Path::new("cases").join(defect::FILE);
-    let text = Embedded::text(Path::new(defect::FILE))?;
-    defect::parse(&path, &text).map_err(Diagnostics::of)
+    let path = Path::new("cases").join(lists::DEFECTS);
+    let text = Embedded::text(Path::new(lists::DEFECTS))?;
+    lists::defects(&path, &text).map_err(Diagnostics::of)
 }
 
 /// The search for case files in a folder. Follows links, but enters no folder twice.

@@ -4,10 +4,8 @@
 
 mod blocks;
 mod calls;
-mod create;
 mod faults;
 mod observe;
-mod streams;
 mod waits;
 
 use schemars::JsonSchema;
@@ -17,10 +15,8 @@ use super::validate::Walk;
 
 pub use blocks::*;
 pub use calls::*;
-pub use create::*;
 pub use faults::*;
 pub use observe::*;
-pub use streams::*;
 pub use waits::*;
 
 /// Gives another macro the list of all step words: a line for each, with its meaning, the word and

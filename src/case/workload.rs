@@ -1,11 +1,17 @@
-//! What the containers of a case run.
+//! The workloads of containers: their keys, and the rules for them.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{Need, Span};
+use super::validate::Walk;
+use super::{Need, Span, limits};
+use crate::checks::duration::{Words, pattern};
 use crate::history::Signal;
 
 /// What a container does.
@@ -46,12 +52,105 @@ pub enum WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// What it needs beyond the socket.
+    /// The needs beyond the socket.
     pub(super) fn needs(&self) -> Vec<Need> {
         match self {
             Self::DumpCore(_) => vec![Need::CorePipe],
             _ => Vec::new(),
         }
+    }
+
+    /// Whether it declares the exit code with which it ends by itself.
+    pub(super) fn declares_exit(&self) -> bool {
+        matches!(
+            self,
+            Self::Exit(_)
+                | Self::ExitAt(_)
+                | Self::OrphanChild(_)
+                | Self::Die(_)
+                | Self::DumpCore(_)
+                | Self::AllocateInChild(_)
+        )
+    }
+
+    /// Checks the workload of a container with this memory limit in MiB, if it has one.
+    pub(super) fn check(&self, limit: Option<u32>, walk: &mut Walk<'_, '_>) {
+        match self {
+            Self::Exit(it) => walk.inside("exit", |walk| it.check(walk)),
+            Self::OrphanChild(it) => walk.inside("orphan-child", |walk| it.check(walk)),
+            Self::ExitAt(it) => walk.inside("exit-at", |walk| {
+                walk.number("code", it.code);
+                walk.span("time", Some(it.time));
+            }),
+            Self::Die(it) => walk.inside("die", |walk| it.check(walk)),
+            Self::DumpCore(it) => walk.inside("dump-core", |walk| it.check(walk)),
+            Self::UntilSignal(it) => {
+                walk.inside("until-signal", |walk| walk.number("code", it.code));
+            }
+            Self::Allocate(it) => walk.inside("allocate", |walk| {
+                check_amount(it.mib, limit, walk);
+                walk.span("after", Some(it.after));
+            }),
+            Self::AllocateOnTerm(it) => {
+                walk.inside("allocate-on-term", |walk| check_amount(it.mib, limit, walk));
+            }
+            Self::AllocateInChild(it) => walk.inside("allocate-in-child", |walk| {
+                check_amount(it.mib, limit, walk);
+                walk.number("code", it.code);
+                walk.span("after", Some(it.after));
+                walk.span("then", Some(it.then));
+            }),
+            Self::Zombies(count) => {
+                let most = limits::ZOMBIES;
+                if !(1..=most).contains(count) {
+                    walk.error_at("zombies", format!("there are from 1 to {most} zombies"));
+                }
+            }
+            Self::UntilTerm | Self::IgnoreTerm | Self::MissingProgram | Self::NotExecutable => {}
+        }
+    }
+
+    /// Checks the workload of a command, which is not the init of its container: it can die of any
+    /// signal.
+    pub(super) fn check_command(&self, limit: Option<u32>, walk: &mut Walk<'_, '_>) {
+        match self {
+            Self::Die(it) => walk.inside("die", |walk| walk.delay("after", it.after)),
+            workload => workload.check(limit, walk),
+        }
+    }
+}
+
+impl ExitSpec {
+    fn check(&self, walk: &mut Walk<'_, '_>) {
+        walk.number("code", self.code);
+        walk.delay("after", self.after);
+    }
+}
+
+impl DieSpec {
+    fn check(&self, walk: &mut Walk<'_, '_>) {
+        /// SIGILL, SIGTRAP, SIGBUS and SIGSEGV.
+        const FAULTS: [u8; 4] = [4, 5, 7, 11];
+        walk.number("signal", self.signal);
+        if let Number::Given(signal) = self.signal
+            && !FAULTS.contains(&signal)
+        {
+            walk.error_at("signal", "the init of a container cannot die of it alone")
+                .help("the signals of faults are 4, 5, 7 and 11");
+        }
+        walk.delay("after", self.after);
+    }
+}
+
+fn check_amount(mib: u32, limit: Option<u32>, walk: &mut Walk<'_, '_>) {
+    let most = limits::MEMORY_MIB;
+    if mib > most {
+        let message = format!("no container may use more than {most} MiB");
+        walk.error_at("mib", message);
+    }
+    if limit.is_none_or(|limit| limit >= mib) {
+        walk.error_at("mib", "nothing limits the memory to less than this")
+            .help("add a lower `memory-mib` to the container, or to its sandbox");
     }
 }
 
@@ -212,6 +311,61 @@ pub enum Number {
     Item,
 }
 
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Given(number) => to.serialize_u8(*number),
+            Self::Item => to.serialize_str("item"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(NumberVisitor)
+    }
+}
+
+impl JsonSchema for Number {
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A number, or `item`: the current item of the `repeat` around it.",
+            "oneOf": [
+                {"type": "integer", "minimum": 0, "maximum": 255},
+                {"const": "item"},
+            ],
+        })
+    }
+}
+
+struct NumberVisitor;
+
+impl Visitor<'_> for NumberVisitor {
+    type Value = Number;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number from 0 to 255, or `item`")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
+        u8::try_from(number)
+            .map(Number::Given)
+            .map_err(|_| E::custom(format!("{number} is not from 0 to 255")))
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<Number, E> {
+        if word == "item" {
+            Ok(Number::Item)
+        } else {
+            Err(E::invalid_value(Unexpected::Str(word), &self))
+        }
+    }
+}
+
 /// A span of time, or as many milliseconds as the current item of the `repeat` around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
@@ -223,5 +377,53 @@ pub enum Delay {
 impl Default for Delay {
     fn default() -> Self {
         Self::Given(Duration::ZERO)
+    }
+}
+
+impl JsonSchema for Delay {
+    fn schema_name() -> Cow<'static, str> {
+        "Delay".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A duration such as `300ms`; or `item`, as many milliseconds as the \
+                            current item of the `repeat` around it.",
+            "pattern": format!("^item$|{}", pattern()),
+        })
+    }
+}
+
+impl Serialize for Delay {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Given(duration) => Span::serialize(duration, to),
+            Self::Item => to.serialize_str("item"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Delay {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(DelayWords)
+    }
+}
+
+struct DelayWords;
+
+impl Visitor<'_> for DelayWords {
+    type Value = Delay;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as `300ms`, or `item`")
+    }
+
+    fn visit_str<E: Error>(self, words: &str) -> Result<Delay, E> {
+        if words == "item" {
+            Ok(Delay::Item)
+        } else {
+            Words.visit_str(words).map(Delay::Given)
+        }
     }
 }

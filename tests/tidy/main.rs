@@ -53,7 +53,7 @@ const OUTSIDE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 
 /// Where a text of the program may contain a case's id.
 const EXAMPLES: &[(&str, &str)] = &[(
-    "src/case/validate/header.rs",
+    "src/case/validate.rs",
     "shows the form of an id next to a wrong one",
 )];
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
-use crate::case::validate::{Surroundings, Walk};
+use crate::case::validate::{Context, Walk};
 use crate::case::{Need, Span, limits};
 
 /// Lists of steps that are taken concurrently. Names bound in one stand for nothing outside it.
@@ -33,10 +33,10 @@ impl StepRules for ParallelStep {
 
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         if self.branches.len() < 2 {
-            walk.object("a block of one list has nothing to run in parallel");
+            walk.error("a block of one list has nothing to run in parallel");
         }
         for (index, branch) in self.branches.iter().enumerate() {
-            walk.in_element(index, |walk| walk.apart("steps", &branch.steps));
+            walk.in_element(index, |walk| walk.nested_scope("steps", &branch.steps));
         }
     }
 }
@@ -77,7 +77,7 @@ impl StepRules for RepeatStep {
             (Some(times), 0) => times,
             (None, items @ 1..) => u32::try_from(items).unwrap_or(u32::MAX),
             (Some(_), 1..) | (None, 0) => {
-                walk.object("a `repeat` has either `times` or `items`");
+                walk.error("a `repeat` has either `times` or `items`");
                 1
             }
         };
@@ -88,19 +88,19 @@ impl StepRules for RepeatStep {
             } else {
                 "items"
             };
-            walk.object_to(key, format!("a `repeat` has from 1 to {most} rounds"));
+            walk.error_at(key, format!("a `repeat` has from 1 to {most} rounds"));
         }
         let most = limits::WORKERS;
         if !(1..=most).contains(&self.workers) {
-            walk.object_to("workers", format!("there are from 1 to {most} workers"));
+            walk.error_at("workers", format!("there are from 1 to {most} workers"));
         }
-        walk.nest();
-        let inner = Surroundings {
+        walk.limit_nesting();
+        let inner = Context {
             times: walk.around.times.saturating_mul(u64::from(times)),
             has_item: walk.around.has_item || !self.items.is_empty(),
             parallel: walk.around.parallel || self.workers > 1,
         };
-        walk.within(inner, |walk| walk.apart("steps", &self.steps));
+        walk.within(inner, |walk| walk.nested_scope("steps", &self.steps));
     }
 }
 
@@ -116,7 +116,7 @@ pub struct ForEachHandlerStep {
 impl StepRules for ForEachHandlerStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Handlers]);
-        walk.apart("steps", &self.steps);
+        walk.nested_scope("steps", &self.steps);
     }
 }
 

@@ -1,19 +1,16 @@
-//! Steps that make a call on what the case has made, or a call of any name.
+//! Steps that make a call on an object of the case, from `sandbox` and `create` on.
 
-use std::borrow::Cow;
-use std::fmt;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, Visitor};
-use serde::ser::Serializer;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::StepRules;
-use crate::case::diagnose::did_you_mean;
 use crate::case::validate::Walk;
-use crate::case::{CallEdge, Need, Span, WorkloadSpec, limits};
-use crate::history::{NoEventCall, NoEventCallTarget};
+use crate::case::{CallEdge, Need, Span, StopSignal, WorkloadSpec, limits};
+use crate::checks::Kind;
+use crate::history::Flaw;
 
 /// How a call ends that the client waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +26,215 @@ pub enum CallOutcome {
     Failure,
     /// It may succeed or fail: what it has made is judged.
     Either,
+}
+
+/// Run a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a name such as `{as: pod}`"
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of its own in a case file"
+)]
+pub struct SandboxStep {
+    /// The name by which later steps and checks refer to it.
+    #[serde(rename = "as")]
+    pub binding: String,
+    /// Labels in addition to the kubelet's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// The sandbox that it is the next attempt of, in the same pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_of: Option<String>,
+    /// The pod has no UID.
+    #[serde(default)]
+    pub without_uid: bool,
+    /// The runtime handler; that of the run if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_handler: Option<String>,
+    /// Its runtime handler is the user's, whose low-level runtime dies on demand.
+    #[serde(default)]
+    pub faulty: bool,
+    /// Kernel parameters to set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
+    /// It has its own network, and not the host's.
+    #[serde(default)]
+    pub own_network: bool,
+    /// Its containers share a PID namespace.
+    #[serde(default)]
+    pub shared_pid: bool,
+    /// Memory limit in MiB, without swap, of the cgroup of the whole pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
+    #[serde(default)]
+    pub expect: CallOutcome,
+    /// When the client gives up on the call, which may have succeeded or failed by then.
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
+    pub abandon_after: Option<Duration>,
+}
+
+impl StepRules for SandboxStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        walk.needs(self.own_network.then_some(Need::Network));
+        walk.needs(self.faulty.then_some(Need::FaultyHandler));
+        if let Some(mib) = self.memory_mib {
+            walk.needs([Need::MemoryLimit, Need::PodCgroup]);
+            walk.memory_limit(mib);
+        }
+        let memory_mib = self.memory_mib;
+        walk.bind(&self.binding, Kind::Sandbox { memory_mib });
+        walk.names
+            .called(&self.binding, &[CallEdge::SandboxReturned]);
+        if let Some(earlier) = &self.attempt_of {
+            walk.sandbox("attempt-of", earlier);
+            if self.without_uid {
+                walk.error_at("without-uid", "the pod is that of the other sandbox");
+            }
+        }
+        if self.faulty && self.runtime_handler.is_some() {
+            walk.error_at("runtime-handler", "the faulty one is another");
+        }
+        walk.created_by(&self.binding, self.expect, self.abandon_after);
+    }
+}
+
+/// Create a container.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a container such as `{as: c, in: pod, workload: until-term}`"
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of its own in a case file"
+)]
+pub struct CreateStep {
+    /// The name by which later steps and checks refer to it.
+    #[serde(rename = "as")]
+    pub binding: String,
+    /// The sandbox to create it in.
+    #[serde(rename = "in")]
+    pub sandbox: String,
+    /// What it does.
+    pub workload: WorkloadSpec,
+    /// The container that it is the next attempt of; it has the same name in the pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_of: Option<String>,
+    /// It has a terminal.
+    #[serde(default)]
+    pub tty: bool,
+    /// A file of the host is mounted into it, read-only: `/dev/null`.
+    #[serde(default)]
+    pub mounted: bool,
+    /// Memory limit in MiB, without swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+    /// An OOM kill ends all its processes, as a kubelet asks for on cgroup v2.
+    #[serde(default)]
+    pub oom_group: bool,
+    /// A runtime may refuse the container already when it is created. The case is skipped then.
+    #[serde(default)]
+    pub may_be_refused: bool,
+    /// Labels in addition to the kubelet's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// It does not have the labels that a kubelet sets.
+    #[serde(default)]
+    pub unlabelled: bool,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// The size in KiB of one more annotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotation_kib: Option<u32>,
+    /// The image; the suite's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageName>,
+    /// The container from whose checkpoint it is restored; its workload must be the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_of: Option<String>,
+    /// The container whose name and attempt it has, so that the two conflict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+    /// Why it cannot be created, started, stopped or removed as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<Flaw>,
+    /// The signal that stops it; the runtime's default if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_signal: Option<StopSignal>,
+    /// The container whose PID namespace it joins, as a kubelet's ephemeral containers do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_target: Option<String>,
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
+    #[serde(default)]
+    pub expect: CallOutcome,
+    /// When the client gives up on the call, which may have succeeded or failed by then.
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
+    pub abandon_after: Option<Duration>,
+}
+
+/// An image that is not the suite's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", expecting = "an image: `missing`")]
+pub enum ImageName {
+    /// One that the runtime does not have.
+    Missing,
+}
+
+impl StepRules for CreateStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        let crashes = self.flaw.and_then(Flaw::crashes_at).is_some();
+        walk.needs(self.workload.needs());
+        walk.needs(self.memory_mib.map(|_| Need::MemoryLimit));
+        walk.needs(self.oom_group.then_some(Need::CgroupV2));
+        walk.needs(self.stop_signal.map(|_| Need::StopSignal));
+        walk.needs(crashes.then_some(Need::FaultyHandler));
+        walk.needs(self.checkpoint_of.as_ref().map(|_| Need::Restore));
+        let limit = walk.bind_container(self);
+        if let Some(earlier) = &self.attempt_of {
+            walk.container("attempt-of", earlier);
+        }
+        let most = limits::ANNOTATION_KIB;
+        if self.annotation_kib.is_some_and(|kib| kib > most) {
+            let message = format!("an annotation has at most {most} KiB");
+            walk.error_at("annotation-kib", message);
+        }
+        if let Some(twin) = &self.same_as {
+            walk.container("same-as", twin);
+        }
+        if let Some(target) = &self.pid_target {
+            walk.container("pid-target", target);
+        }
+        if let Some(original) = &self.checkpoint_of {
+            walk.container("checkpoint-of", original);
+            if !walk.checkpoints.contains(original.as_str()) {
+                walk.error_at("checkpoint-of", "no checkpoint of it has been made")
+                    .help("make one with the step `checkpoint` before");
+            }
+        } else if self.flaw == Some(Flaw::Checkpoint) {
+            walk.error_at("flaw", "it is not restored from a checkpoint")
+                .help("name a container under `checkpoint-of`");
+        }
+        walk.created_by(&self.binding, self.expect, self.abandon_after);
+        if let Some(mib) = self.memory_mib {
+            walk.memory_limit(mib);
+        }
+        if self.oom_group && self.memory_mib.is_none() {
+            walk.error_at("oom-group", "nothing limits the memory");
+        }
+        walk.inside("workload", |walk| self.workload.check(limit, walk));
+    }
 }
 
 /// Start a container.
@@ -97,8 +303,8 @@ impl StepRules for StopStep {
         if self.grace.subsec_nanos() != 0 || self.grace > limits::GRACE {
             let most = limits::GRACE.as_secs();
             let message = format!("a grace period is from 0 to {most} whole seconds");
-            walk.object_to("grace", message)
-                .advise("the CRI counts it in seconds");
+            walk.error_at("grace", message)
+                .help("the CRI counts it in seconds");
         }
         walk.expectation(self.expect, self.abandon_after);
     }
@@ -133,8 +339,8 @@ impl StepRules for RemoveStep {
         walk.container("container", &self.container);
         walk.expectation(self.expect, None);
         if self.within.is_some() && (self.expect != CallOutcome::Success || self.by_prefix) {
-            walk.object_to("within", "whatever this call returns is right")
-                .advise("leave out either `within` or the rest");
+            walk.error_at("within", "whatever this call returns is right")
+                .help("leave out either `within` or the rest");
         }
         walk.span("within", self.within);
     }
@@ -195,11 +401,11 @@ impl StepRules for ExecStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs(self.runs.needs());
         let limit = walk.container("container", &self.container);
-        walk.command("runs", &self.runs, limit);
+        walk.inside("runs", |walk| self.runs.check_command(limit, walk));
         if self.timeout.subsec_nanos() != 0 || self.timeout.is_zero() {
             let message = "a command's time is in whole seconds, one or more";
-            walk.object_to("timeout", message)
-                .advise("the CRI counts it in seconds");
+            walk.error_at("timeout", message)
+                .help("the CRI counts it in seconds");
         }
         walk.span("timeout", Some(self.timeout));
         walk.expectation(self.expect, None);
@@ -223,183 +429,5 @@ impl StepRules for CheckpointStep {
         walk.needs([Need::Checkpoint]);
         walk.container("container", &self.container);
         walk.checkpoints.insert(&self.container);
-    }
-}
-
-/// Make a call that no other step makes. Calls on what does not exist, `PullImage` and those that a
-/// runtime need not have may fail; the others must succeed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "a call such as `{method: ContainerStats, of: c}`"
-)]
-pub struct CallStep {
-    /// The method.
-    pub method: Method,
-    /// The sandbox or container that it is about, if it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
-    /// The call is made on an id, or an image, that does not exist.
-    #[serde(default)]
-    pub unknown_id: bool,
-}
-
-/// A method of the CRI that the step `call` can call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    Version,
-    ListImages,
-    /// `ImageStatus` of the image that containers run.
-    ImageStatus,
-    /// `PullImage` of the image that containers run, which may have been imported.
-    PullImage,
-    /// `RemoveImage` of an image that does not exist.
-    RemoveImage,
-    /// `StopContainer` of an id that does not exist.
-    StopContainer,
-    /// `RemoveContainer` of an id that does not exist.
-    RemoveContainer,
-    /// `StopPodSandbox` of an id that does not exist.
-    StopPodSandbox,
-    /// `RemovePodSandbox` of an id that does not exist.
-    RemovePodSandbox,
-    /// A call that changes no state and that a runtime need not have.
-    NoEvent(NoEventCall),
-}
-
-enum Subject {
-    Nothing,
-    Container,
-    Sandbox,
-    Missing,
-}
-
-impl Method {
-    const OWN: [(Self, &str); 9] = [
-        (Self::Version, "Version"),
-        (Self::ListImages, "ListImages"),
-        (Self::ImageStatus, "ImageStatus"),
-        (Self::PullImage, "PullImage"),
-        (Self::RemoveImage, "RemoveImage"),
-        (Self::StopContainer, "StopContainer"),
-        (Self::RemoveContainer, "RemoveContainer"),
-        (Self::StopPodSandbox, "StopPodSandbox"),
-        (Self::RemovePodSandbox, "RemovePodSandbox"),
-    ];
-
-    fn all() -> impl Iterator<Item = (Self, &'static str)> {
-        let no_event = NoEventCall::ALL.iter();
-        let no_event = no_event.map(|call| (Self::NoEvent(*call), call.method()));
-        Self::OWN.into_iter().chain(no_event)
-    }
-
-    /// The method's name in the CRI.
-    pub fn name(self) -> &'static str {
-        let mut all = Self::all();
-        let found = all.find(|(method, _)| *method == self);
-        found.map_or("", |(_, name)| name)
-    }
-
-    fn subject(self) -> Subject {
-        match self {
-            Self::Version | Self::ListImages | Self::ImageStatus | Self::PullImage => {
-                Subject::Nothing
-            }
-            Self::RemoveImage
-            | Self::StopContainer
-            | Self::RemoveContainer
-            | Self::StopPodSandbox
-            | Self::RemovePodSandbox => Subject::Missing,
-            Self::NoEvent(call) => match call.target() {
-                NoEventCallTarget::Container => Subject::Container,
-                NoEventCallTarget::Sandbox => Subject::Sandbox,
-                NoEventCallTarget::Nothing => Subject::Nothing,
-            },
-        }
-    }
-}
-
-impl StepRules for CallStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
-        let method = self.method.name();
-        let subject = self.method.subject();
-        if matches!(subject, Subject::Missing) != self.unknown_id {
-            if self.unknown_id {
-                let message = format!("{method} is called on what exists");
-                walk.object_to("unknown-id", message)
-                    .advise("leave the key out");
-            } else {
-                let message = format!("{method} is called on what does not exist");
-                walk.object_to("method", message)
-                    .advise("add `unknown-id: true`, or let another step make the call");
-            }
-        }
-        match (subject, &self.of) {
-            (Subject::Container, Some(of)) => drop(walk.container("of", of)),
-            (Subject::Sandbox, Some(of)) => walk.sandbox("of", of),
-            (Subject::Container | Subject::Sandbox, None) => {
-                walk.object_to("method", format!("{method} is about something"))
-                    .advise("add `of:` with a name");
-            }
-            (Subject::Nothing | Subject::Missing, Some(_)) => {
-                let message = format!("{method} is about nothing that the case has made");
-                walk.object_to("of", message);
-            }
-            (Subject::Nothing | Subject::Missing, None) => {}
-        }
-    }
-
-    fn works_without_events(&self) -> bool {
-        self.method == Method::Version
-    }
-}
-
-impl Serialize for Method {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Method {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(MethodName)
-    }
-}
-
-/// Objects to a name while it is visited, so that the error has the name's position.
-struct MethodName;
-
-impl Visitor<'_> for MethodName {
-    type Value = Method;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a method of the CRI such as `ContainerStats`")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Method, E> {
-        if let Some((method, _)) = Method::all().find(|(_, known)| *known == name) {
-            return Ok(method);
-        }
-        let help = did_you_mean(name, Method::all().map(|(_, known)| known));
-        let help = help.map(|help| format!(": {help}")).unwrap_or_default();
-        Err(E::custom(format_args!(
-            "`{name}` is no method that a case can call{help}"
-        )))
-    }
-}
-
-impl JsonSchema for Method {
-    fn schema_name() -> Cow<'static, str> {
-        "Method".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<_> = Self::all().map(|(_, name)| name).collect();
-        json_schema!({
-            "type": "string",
-            "description": "A method of the CRI.",
-            "enum": names,
-        })
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, StepRules};
-use crate::case::validate::{Surroundings, Walk};
+use crate::case::validate::{Context, Walk};
 use crate::case::{Need, Span, limits};
 use crate::history::Signal;
 
@@ -184,7 +184,7 @@ pub struct FreezeMonitorStep {
 impl StepRules for FreezeMonitorStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Monitor]);
-        walk.alone("the runtime may be slow for other cases, too");
+        walk.forbid_other_cases("the runtime may be slow for other cases, too");
         walk.container("container", &self.container);
         walk.steps(&self.steps);
     }
@@ -208,7 +208,7 @@ pub struct FillDiskStep {
 impl StepRules for FillDiskStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::SmallDisk]);
-        walk.alone("other cases would have no room, either");
+        walk.forbid_other_cases("other cases would have no room, either");
         walk.container("container", &self.container);
         walk.steps(&self.steps);
     }
@@ -249,15 +249,15 @@ impl StepRules for StepClockStep {
 
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ClockSteps]);
-        walk.alone("the clock would be wrong for other cases, too");
+        walk.forbid_other_cases("the clock would be wrong for other cases, too");
         if self.back.is_some() == self.forward.is_some() {
-            walk.object("the clock is set either `back` or `forward`");
+            walk.error("the clock is set either `back` or `forward`");
         }
         let most = limits::CLOCK_STEP;
         for (key, span) in [("back", self.back), ("forward", self.forward)] {
             if span.is_some_and(|span| span > most) {
                 let message = format!("the clock can be wrong by {most:?} at most");
-                walk.object_to(key, message);
+                walk.error_at(key, message);
             }
         }
         walk.steps(&self.steps);
@@ -334,22 +334,22 @@ impl StepRules for RestartRuntimeStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::RuntimeRestart]);
         walk.needs((self.by == RuntimeEndSpec::Kill).then_some(Need::RuntimeKill));
-        walk.without_listeners();
+        walk.forbid_listeners();
         walk.span("within", self.within);
         walk.span("down", self.down);
         if self.within.is_some() && self.by == RuntimeEndSpec::Kill {
-            walk.object_to("within", "a runtime that is killed ends at once");
+            walk.error_at("within", "a runtime that is killed ends at once");
         }
         if !self.during.is_empty() {
-            let at_once = Surroundings {
+            let at_once = Context {
                 parallel: true,
                 ..walk.around
             };
-            walk.within(at_once, |walk| walk.apart("during", &self.during));
+            walk.within(at_once, |walk| walk.nested_scope("during", &self.during));
         }
         if self.meanwhile.iter().any(|step| step.rules().makes_calls()) {
-            walk.object_to("meanwhile", "no call can be made while the runtime is down")
-                .advise("take such steps before or after");
+            walk.error_at("meanwhile", "no call can be made while the runtime is down")
+                .help("take such steps before or after");
         }
         walk.optional("meanwhile", &self.meanwhile);
     }

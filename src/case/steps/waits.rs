@@ -1,4 +1,5 @@
-//! Steps that wait: for an event, for an end, for an exit, for silence.
+//! Steps on event streams, the run's own and the case's subscriptions, and steps that wait: for an
+//! event, an end, an exit, or silence.
 
 use std::time::Duration;
 
@@ -8,7 +9,152 @@ use serde::{Deserialize, Serialize};
 use super::{Step, StepRules};
 use crate::case::validate::Walk;
 use crate::case::{Need, Span, kind_words};
+use crate::checks::Kind;
 use crate::history::EventKind;
+
+/// Close the event stream and open a new one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "nothing, as in `resubscribe: {}`")]
+pub struct ResubscribeStep {
+    /// Steps between the two, while the run does not listen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meanwhile: Vec<Step>,
+}
+
+impl StepRules for ResubscribeStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        walk.forbid_listeners();
+        walk.optional("meanwhile", &self.meanwhile);
+    }
+}
+
+/// Open a subscription in addition to the stream that all cases read. Unless an earlier step closes
+/// it, it is closed when the steps are over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a subscription such as `{as: b}`"
+)]
+pub struct SubscribeStep {
+    /// The name by which later steps and checks refer to it.
+    #[serde(rename = "as")]
+    pub binding: String,
+    /// The connection that it uses.
+    #[serde(default)]
+    pub connection: ConnectionSpec,
+    /// It stops reading once it is live.
+    #[serde(default)]
+    pub stalls: bool,
+    /// It is a process of its own: SIGSTOP stops it where it `stalls`, `resume` continues it, and
+    /// `hang-up` kills it. Stopped, it neither reads nor answers nor closes, like a consumer that
+    /// hangs or whose machine is frozen. On the model it is a task of the suite, like any other.
+    #[serde(default)]
+    pub own_process: bool,
+    /// The deadline of the call.
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
+    /// The time after which it counts as live without an event that proves it. If absent, the step
+    /// waits for such an event.
+    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
+    pub effective: Option<Duration>,
+    /// Its request has fields that the CRI does not define.
+    #[serde(default)]
+    pub unknown_fields: bool,
+    /// The value of the HTTP/2 header `:authority`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
+}
+
+/// The connection that a subscription uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a connection: `own` or `calls`"
+)]
+pub enum ConnectionSpec {
+    /// A new one.
+    #[default]
+    Own,
+    /// The connection of the calls, which it shares with other such subscriptions.
+    Calls,
+}
+
+impl StepRules for SubscribeStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        if self.effective.is_none() && !walk.has_events() {
+            walk.error("no event can prove it live where there are none")
+                .help("add `effective: 250ms`");
+        }
+        walk.implied.stalls_a_subscriber |= self.stalls;
+        walk.forbid_other_cases("the subscription would see other cases, too");
+        for (key, span) in [("deadline", self.deadline), ("effective", self.effective)] {
+            walk.span(key, span);
+        }
+        let own = self.connection == ConnectionSpec::Own;
+        if self.stalls && !own {
+            let message = "the calls on the same connection would be held up";
+            walk.error_at("stalls", message)
+                .help("let it have a connection of its own");
+        }
+        if self.own_process && !own {
+            let message = "the calls are made by the suite's own process";
+            walk.error_at("own-process", message)
+                .help("let it have a connection of its own");
+        }
+        walk.bind(&self.binding, Kind::Subscription { own });
+    }
+
+    fn works_without_events(&self) -> bool {
+        true
+    }
+}
+
+/// Close a subscription.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a subscription such as `{subscription: b}`"
+)]
+pub struct UnsubscribeStep {
+    /// The subscription.
+    pub subscription: String,
+    /// Close its connection without cancelling the call, as when the subscriber is killed.
+    #[serde(default)]
+    pub hang_up: bool,
+}
+
+impl StepRules for UnsubscribeStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        let shared = walk.subscription("subscription", &self.subscription) == Some(false);
+        if self.hang_up && shared {
+            walk.error_at("hang-up", "the connection is that of the calls")
+                .help("let the subscription have a connection of its own");
+        }
+    }
+
+    fn works_without_events(&self) -> bool {
+        true
+    }
+}
+
+/// Let a subscriber that has stopped reading read on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a subscription such as `{subscription: b}`"
+)]
+pub struct ResumeStep {
+    /// The subscription.
+    pub subscription: String,
+}
+
+impl StepRules for ResumeStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        walk.subscription("subscription", &self.subscription);
+    }
+}
 
 /// Wait until an event has arrived. If it does not, the case fails; but if it is STOPPED and the
 /// container still runs, the case is inconclusive.
@@ -34,7 +180,7 @@ impl StepRules for AwaitStep {
         walk.sandbox_or_container("of", &self.of);
         walk.span("within", self.within);
         if self.within.is_some_and(|within| within.is_zero()) {
-            walk.object_to("within", "no event arrives within no time");
+            walk.error_at("within", "no event arrives within no time");
         }
     }
 }
@@ -104,11 +250,11 @@ pub struct StaysSilentStep {
 
 impl StepRules for StaysSilentStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
-        walk.alone("other cases would not be quiet meanwhile");
+        walk.forbid_other_cases("other cases would not be quiet meanwhile");
         walk.span("for", Some(self.time));
         if walk.around.parallel {
-            walk.object("other steps would not be quiet meanwhile")
-                .advise("let it stand between the others");
+            walk.error("other steps would not be quiet meanwhile")
+                .help("let it stand between the others");
         }
         walk.optional("steps", &self.steps);
     }
