@@ -1,9 +1,9 @@
-//! A conformance case as data: what to do, in the words of the CRI, and what must then be seen.
+//! A conformance case as data: steps in the words of the CRI, and the expected events and states.
 //!
-//! A case names intent, never polling, sleeping or retrying. [`Case`] is what a case means,
-//! [`load`] reads them; [`parse()`] returns all that is wrong with one. Pure, apart from `load`,
-//! which reads files. `cases/README.md` teaches how a case is written, and
-//! `cases/REFERENCE.md`, which is generated from the types here, lists the vocabulary.
+//! A case names intent, never polling, sleeping or retrying. [`load`] reads cases from files; the
+//! rest is pure. [`parse()`] returns a [`Case`] or all its problems. `cases/README.md` teaches how
+//! to write a case; `cases/REFERENCE.md` is generated from the types here, and lists the
+//! vocabulary.
 
 mod diagnose;
 mod file;
@@ -51,14 +51,14 @@ pub struct Case {
     pub sources: Vec<String>,
     /// The ids of the requirements that it checks, such as `R9`.
     pub requirements: Vec<String>,
-    /// How large a run has to be to take it along.
+    /// The smallest tier that includes the case.
     pub tier: Tier,
     /// Words to select it by.
     pub tags: Vec<String>,
     pub levels: Levels,
-    /// What the case needs beyond the socket.
+    /// The needs beyond the socket.
     pub needs: Vec<Need>,
-    /// Whether no other case may run meanwhile.
+    /// Whether no other case may run at the same time.
     pub exclusive: bool,
     /// Whether only the steps make calls: no relist runs at the same time.
     pub silent: bool,
@@ -68,14 +68,14 @@ pub struct Case {
     /// Whether one of its subscribers stops reading.
     #[serde(skip)]
     pub stalls_a_subscriber: bool,
-    /// What must then be seen.
+    /// The checks of the history after the steps.
     pub expect: Vec<Expectation>,
     #[serde(skip)]
     pub definition: String,
 }
 
 impl Case {
-    /// What it claims, as far as its verdict depends on it.
+    /// The part of the case on which its verdict depends.
     pub fn claim(&self) -> Claim<'_> {
         Claim {
             id: &self.id,
@@ -97,7 +97,7 @@ impl Case {
     }
 }
 
-/// How large a run has to be to take a case along.
+/// The size of a run, and the smallest size that includes a case.
 #[derive(
     Clone,
     Copy,
@@ -120,14 +120,14 @@ pub enum Tier {
     /// The most telling cases of `core`: over before a node without a kubelet is not ready, 50 s.
     #[value(help = "The most telling cases: 40 seconds at most, the time for --pause-kubelet")]
     Smoke,
-    /// What no runtime should be without: a minute or two, through the socket alone.
+    /// The basics that every runtime should have: one or two minutes, through the socket alone.
     #[value(help = "What no runtime should be without: one or two minutes")]
     Core,
-    /// All that needs no more than the node.
+    /// All cases that need no more than the node.
     #[value(help = "All that needs no more than the node: three to five minutes")]
     #[default]
     Extended,
-    /// Also what is slow, or needs the node alone.
+    /// Also slow cases, and those that need the node alone.
     #[value(help = "Also what is slow, or needs the node alone: some minutes more")]
     Full,
 }
@@ -143,7 +143,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// What a case needs beyond the CRI socket.
+/// Requirements of a case beyond the CRI socket.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -191,7 +191,7 @@ pub enum Need {
     OutsideCri,
     /// The user has a runtime handler whose low-level runtime dies on demand.
     FaultyHandler,
-    /// The process of the runtime can be found on this host, and what it holds be counted.
+    /// The process of the runtime can be found on this host, and its resources can be counted.
     RuntimeProcess,
     /// The user has a command that prints the runtime's log.
     RuntimeLog,

@@ -1,5 +1,5 @@
-//! Diagnostics of case files in the style of rustc: the place, the line, a caret, and a way out.
-//! Knows nothing of what makes a case right; see `validate`.
+//! Diagnostics of case files in the style of rustc: the place, the line, a caret, and a suggestion.
+//! Knows no rule of a case; see `validate`.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,21 +10,21 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use super::limits;
 use super::locate::{Part, Segment, locate, locate_repeated_key, locate_second_document, token};
 
-/// How the YAML parser begins its objection to a second document.
+/// The beginning of the YAML parser's error about a second document.
 const SEVERAL_DOCUMENTS: &str = "deserializing from YAML containing more than one document";
 
-/// The longest word of a message that is printed whole, in characters. A file may have one word in
-/// all of its bytes, and messages repeat what they object to.
+/// The longest word of a message that is printed whole, in characters. A file may be a single word,
+/// and messages quote the rejected value.
 const LONGEST_WORD: usize = 160;
 
 /// One problem of one case file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub file: PathBuf,
-    /// Where in it; absent where the file as a whole is meant.
+    /// The place in the file; absent for a problem of the file as a whole.
     pub position: Option<Position>,
     pub message: String,
-    /// What to do about it.
+    /// A suggestion how to mend it.
     pub help: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct Position {
     span: Range<usize>,
 }
 
-/// All problems of all case files: never none.
+/// All problems of all case files, one at least.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
@@ -61,13 +61,13 @@ impl Diagnostics {
         }
     }
 
-    /// Those of one file, of which there is at least one.
+    /// The problems of one file, one at least.
     pub(super) fn of(found: Vec<Diagnostic>) -> Self {
         debug_assert!(!found.is_empty(), "nothing is wrong");
         Self(found)
     }
 
-    /// Each of them, file by file.
+    /// The problems, file by file.
     #[must_use = "an iterator does nothing by itself"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Diagnostic> {
         self.0.iter()
@@ -104,7 +104,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same with a way out.
+    /// Adds a suggestion.
     pub(super) fn with_help(self, help: impl Into<String>) -> Self {
         Self {
             help: Some(help.into()),
@@ -179,7 +179,7 @@ pub(super) fn locate_all(problems: Vec<Problem>, file: &Path, text: &str) -> Vec
     located
 }
 
-/// What the YAML parser, or the type of a value, objects to.
+/// The error of the YAML parser, or of the type of a value.
 pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Diagnostic {
     let message = without_place(&fault.to_string());
     let mut span = fault

@@ -17,7 +17,7 @@ use crate::checks::{Check, Expectation, Situation};
 use crate::outcome::{Level, Levels};
 use crate::yaml;
 
-/// A case of cri-event-conformance: what to do with a container runtime, and what must be seen.
+/// A case of cri-event-conformance: the calls to a container runtime, and the expected events.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -30,39 +30,39 @@ pub(super) struct CaseFile {
     pub(super) id: String,
     /// The claim, as one sentence.
     pub(super) title: String,
-    /// Whom a runtime harms that fails here.
+    /// Who is affected when a runtime fails this case.
     pub(super) why: String,
     /// Where the requirement comes from.
     pub(super) sources: Vec<String>,
-    /// What it checks, by the ids of `requirements.yaml`, such as `R9`.
+    /// The ids of the requirements that it checks, from `requirements.yaml`, such as `R9`.
     #[serde(default)]
     pub(super) requirements: Vec<String>,
-    /// How large a run has to be to take it along.
+    /// The smallest tier that includes this case.
     #[serde(default)]
     pub(super) tier: Tier,
     /// Words to select it by.
     #[serde(default)]
     pub(super) tags: Vec<String>,
-    /// How binding it is, for whom.
+    /// The requirement level for each consumer profile.
     pub(super) levels: Levels,
-    /// What it needs beyond the socket and does not follow from its steps: `broadcast`,
-    /// `no-events` or `timestamp`.
+    /// Needs beyond the socket that do not follow from the steps: `broadcast`, `no-events` or
+    /// `timestamp`.
     #[serde(default)]
     pub(super) needs: Vec<Need>,
-    /// No other case may run meanwhile.
+    /// No other case may run at the same time.
     #[serde(default)]
     pub(super) exclusive: bool,
-    /// The runtime is asked nothing but what the steps ask.
+    /// Only the steps make calls: no relist runs at the same time.
     #[serde(default)]
     pub(super) silent: bool,
     /// The situation without which the case proves nothing.
     pub(super) provokes: Option<Situation>,
-    /// What to do.
+    /// The actions, in order.
     pub(super) steps: Vec<Step>,
-    /// What must then be seen; broken, the case fails.
+    /// Checks after the steps: a broken one fails the case.
     #[serde(default)]
     pub(super) expect: Vec<Check>,
-    /// What should be seen; broken, it is advice.
+    /// Checks after the steps: a broken one is reported as advice.
     #[serde(default)]
     pub(super) expect_should: Vec<Check>,
 }
@@ -121,11 +121,11 @@ impl CaseFile {
     }
 }
 
-/// What could be read of one case file.
+/// The result of reading one case file.
 pub(super) struct Reading {
-    /// The id that it claims, if it could be parsed that far.
+    /// The id of the case, if the file could be parsed.
     pub(super) id: Option<String>,
-    /// The case, or all that is wrong with it.
+    /// The case, or all its problems.
     pub(super) case: Result<Case, Vec<Diagnostic>>,
 }
 

@@ -1,14 +1,14 @@
-//! What a case may ask for. Each bound keeps a mistake from costing a run, or a node, dear.
+//! Limits that keep a mistyped case from overloading a run or a node.
 
 use std::time::Duration;
 
-/// A case file is a page of text. What is larger is another file that was named by mistake.
+/// A case file is a page of text. A larger file was named by mistake.
 pub(super) const FILE_BYTES: u64 = 64 * 1024;
 
 /// The catalogue has some 200 cases. A folder with more than this many is not one of cases.
 pub(super) const FILES: usize = 1_000;
 
-/// What a folder of cases and those below it may hold in all, so that naming `/` ends soon.
+/// The maximum entries of a folder of cases and those below it, so that naming `/` ends soon.
 pub(super) const ENTRIES: usize = 10_000;
 
 /// Folders below folders. Cases lie in `<area>/`, so that one level would do.
@@ -29,19 +29,19 @@ pub(super) const ROUNDS: u32 = 1_000;
 /// Rounds under way at once. More load would test the node rather than the runtime.
 pub(super) const WORKERS: u32 = 16;
 
-/// The longest grace period; twice what a kubelet gives by default.
+/// The longest grace period; twice the default of a kubelet.
 pub(super) const GRACE: Duration = Duration::from_secs(60);
 
 /// The longest time that anything may take or be awaited.
 pub(super) use crate::checks::duration::LONGEST_SPAN as SPAN;
 
-/// How far the host's wall clock may be set. What lives by it on the node shall not notice much.
+/// The maximum change of the host's wall clock, small enough for the other services of the node.
 pub(super) const CLOCK_STEP: Duration = Duration::from_secs(60);
 
 /// Memory that a container may use or be limited to, so that no case exhausts the node.
 pub(super) const MEMORY_MIB: u32 = 1_024;
 
-/// What Kubernetes allows to all annotations of an object.
+/// The limit of Kubernetes for all annotations of an object.
 pub(super) const ANNOTATION_KIB: u32 = 256;
 
 /// Zombies that one container may hold, so that no case exhausts the node's process ids.

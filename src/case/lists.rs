@@ -25,11 +25,11 @@ pub(super) const DEFECTS: &str = "defects.yaml";
 pub struct Requirement {
     /// Such as `R9`, or `C1` for one of the CRI's own. Never reused.
     pub id: String,
-    /// What a runtime does, as one sentence.
+    /// The required behaviour, as one sentence.
     pub sentence: String,
-    /// Where it comes from: a file and function, a section of the KEP, an issue.
+    /// The origin: a file and function, a section of the KEP, an issue.
     pub sources: Vec<String>,
-    /// What goes wrong for a consumer if a runtime does otherwise.
+    /// The consequence for a consumer if a runtime does otherwise.
     pub breaks: String,
     pub levels: Levels,
     /// Why nothing checks it yet, or not for every profile.
@@ -37,7 +37,8 @@ pub struct Requirement {
     pub later: Option<String>,
 }
 
-/// A way of being wrong, and what must notice it.
+/// A way of being wrong, and the cases and invariants that must fail because of it. The hook of the
+/// model with the same name implements it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -46,9 +47,9 @@ pub struct Requirement {
                  `noticed-by`"
 )]
 pub struct Defect {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: String,
-    /// What a runtime that has it does, as a sentence.
+    /// The behaviour of a runtime that has it, as a sentence.
     pub description: String,
     /// The real bug that it imitates.
     pub similar_to: String,

@@ -32,13 +32,13 @@ impl Embedded {
     }
 }
 
-/// The files in a folder of cases that are no cases.
+/// Files in a folder of cases that are ignored.
 const NO_CASES: [&str; 2] = [lists::REQUIREMENTS, lists::DEFECTS];
 
 /// Why no cases could be read from a path.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The path leads nowhere, or to what may not be read.
+    /// The path does not exist, or cannot be read.
     #[error("read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("find a case: no `.yaml` file in {}", path.display())]
@@ -48,10 +48,10 @@ pub enum LoadError {
         path.display()
     )]
     NoCase { path: PathBuf },
-    /// There are more files than cases can be.
+    /// There are too many files for a folder of cases.
     #[error("find the cases: more files than cases can be in {}", path.display())]
     TooMany { path: PathBuf },
-    /// Some files are no cases.
+    /// Some files are not valid.
     #[error(transparent)]
     Invalid(#[from] Diagnostics),
 }
@@ -177,19 +177,19 @@ impl Walk {
     }
 }
 
-/// Whether it is one of the files in a folder of cases that are no cases.
+/// Whether a file in a folder of cases is ignored.
 fn is_no_case(path: &Path) -> bool {
     NO_CASES.iter().any(|name| path.ends_with(name))
 }
 
-/// What stands in a folder, in the order of names, without what is hidden.
+/// The entries of a folder in the order of names, without hidden ones.
 fn entries_of(path: &Path, folder: &Folder) -> io::Result<Vec<PathBuf>> {
     let names = folder.names(limits::ENTRIES + 1)?.into_iter();
     let shown = names.filter(|name| !name.as_encoded_bytes().starts_with(b"."));
     Ok(shown.map(|name| path.join(name)).collect())
 }
 
-/// Collects cases and all that is wrong with them.
+/// Collects cases and their problems.
 #[derive(Default)]
 struct Reader {
     cases: Vec<Case>,

@@ -1,7 +1,7 @@
-//! Where in a YAML text a value stands, found by its path.
+//! Positions of values in a YAML text, found by their paths.
 //!
-//! The parser reports no positions apart from those of its errors. So we make it fail on purpose:
-//! a [`Probe`] walks down the path and refuses what it finds at its end.
+//! The parser reports no positions apart from those of its errors. So a [`Probe`] provokes an
+//! error: it walks down the path and refuses the value at its end.
 
 use std::fmt;
 use std::ops::Range;
@@ -117,7 +117,7 @@ impl<'de> DeserializeSeed<'de> for Probe<'_> {
     }
 }
 
-/// Scalars need no methods: refusing them is what a visitor does by itself.
+/// Scalars need no methods: a visitor refuses them by default.
 impl<'de> Visitor<'de> for Probe<'_> {
     type Value = ();
 

@@ -1,6 +1,6 @@
-//! What a case does: the step words, in a file for each family. A word has its keys, and the rule
-//! that says what is wrong with them and what they need of a runtime or its node. `drive::steps`
-//! has a file of the same name, with their effects.
+//! The step words of a case, in a file for each family: the keys of each word, and its rule, which
+//! checks the keys and declares their needs. `drive::steps` has a file of the same name with the
+//! effects.
 
 mod blocks;
 mod calls;
@@ -72,7 +72,7 @@ macro_rules! for_each_step {
             "stays-silent" StaysSilent(StaysSilentStep),
             /// Take steps each call of which must return within a time.
             "calls-return-within" CallsReturnWithin(CallsReturnWithinStep),
-            /// Take lists of steps concurrently. Names bound in one stand for nothing outside it.
+            /// Take lists of steps concurrently. Names bound in one are local to it.
             "parallel" Parallel(ParallelStep),
             /// List containers and sandboxes by each filter that the CRI has.
             "list-with-filters" ListWithFilters(ListWithFiltersStep),
@@ -96,7 +96,7 @@ macro_rules! for_each_step {
             "outside-cri" OutsideCri(OutsideCriStep),
             /// End the runtime and start it again.
             "restart-runtime" RestartRuntime(RestartRuntimeStep),
-            /// Count what the runtime or the case's pods hold.
+            /// Count resources of the runtime or of the case's pods.
             "measure" Measure(MeasureStep),
             /// Take steps several times.
             "repeat" Repeat(RepeatStep),
@@ -137,7 +137,7 @@ macro_rules! define_step {
 for_each_step!(define_step);
 
 impl Step {
-    /// Whether it only says how the steps inside it are taken, and does nothing by itself.
+    /// Whether it only says how the steps inside it are taken, and has no effect itself.
     pub fn is_block(&self) -> bool {
         self.rules().is_block()
     }
@@ -145,10 +145,10 @@ impl Step {
 
 /// The rule of a step word.
 pub(super) trait StepRules {
-    /// Reports what makes no sense, and declares what the step needs, binds and calls.
+    /// Reports the problems of the keys, and declares the needs, names and calls of the step.
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>);
 
-    /// Whether the step only says how those inside it are taken, and does nothing by itself.
+    /// Whether the step only says how those inside it are taken, and has no effect itself.
     fn is_block(&self) -> bool {
         false
     }

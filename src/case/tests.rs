@@ -1,4 +1,4 @@
-//! Every way in which case files can be wrong, and what is then said.
+//! Every mistake in case files, and its diagnostic.
 
 #![expect(
     clippy::needless_raw_string_hashes,
@@ -143,7 +143,7 @@ bad_cases! {
     wrong_type_of_number
 }
 
-/// Reads a folder and compares what is found, with the folder's own path left out.
+/// Reads a folder and compares its problems, with the folder's own path left out.
 #[track_caller]
 fn check_folder(folder: &Path, expected: &Expect) {
     let found = load::from_path(folder).expect_err("something is wrong");

@@ -1,5 +1,5 @@
-//! The rules of a case file beyond the types of its values. Pure; reports all problems, not only the
-//! first, each at its path in the file.
+//! The rules of a case file beyond the types of its values. Pure; reports all problems, not only
+//! the first, each at its path in the file.
 
 mod steps;
 
@@ -104,7 +104,7 @@ impl Findings {
     }
 }
 
-/// The catalogue's areas: what ids begin with, and the folder for it.
+/// The catalogue's areas: the beginning of ids, and the folder.
 const AREAS: &[(&str, &str)] = &[
     ("FEA", "feature"),
     ("STR", "stream"),
@@ -129,7 +129,7 @@ const AREAS: &[(&str, &str)] = &[
     ("EXP", "explore"),
 ];
 
-/// The needs that a case states; all others follow from its steps and from what it provokes.
+/// The needs that a case states; all others follow from its steps and its situation.
 const STATED: [Need; 3] = [Need::Broadcast, Need::NoEvents, Need::Timestamp];
 
 fn check_header(file: &CaseFile, place: Place<'_>, found: &mut Findings) {
@@ -250,33 +250,6 @@ fn is_kebab(name: &str) -> bool {
     name.split('-').all(is_word)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_has_three_letters_two_digits_and_perhaps_one_letter() {
-        for id in ["ORD-01", "OOM-99", "ORD-01a"] {
-            assert!(is_id(id), "{id}");
-        }
-        for id in [
-            "", "ORD", "ORD-1", "ORD-001", "ord-01", "ORDE-01", "ORD-01A", "ORD-0a", "ÖRD-01",
-        ] {
-            assert!(!is_id(id), "{id}");
-        }
-    }
-
-    #[test]
-    fn a_name_is_words_with_hyphens() {
-        for name in ["c", "pod-1", "exit-without-a-call"] {
-            assert!(is_kebab(name), "{name}");
-        }
-        for name in ["", "-", "a--b", "a-", "A", "a_b", "ä"] {
-            assert!(!is_kebab(name), "{name}");
-        }
-    }
-}
-
 fn check_expectations(file: &CaseFile, names: &Names<'_>, found: &mut Findings) {
     if file.expect.is_empty() && file.expect_should.is_empty() {
         found
@@ -352,5 +325,32 @@ impl<'a> Scope<'a> for Bound<'a, '_> {
 
     fn add_help(&mut self, help: String) {
         self.found.help(help);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_three_letters_two_digits_and_perhaps_one_letter() {
+        for id in ["ORD-01", "OOM-99", "ORD-01a"] {
+            assert!(is_id(id), "{id}");
+        }
+        for id in [
+            "", "ORD", "ORD-1", "ORD-001", "ord-01", "ORDE-01", "ORD-01A", "ORD-0a", "ÖRD-01",
+        ] {
+            assert!(!is_id(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_words_with_hyphens() {
+        for name in ["c", "pod-1", "exit-without-a-call"] {
+            assert!(is_kebab(name), "{name}");
+        }
+        for name in ["", "-", "a--b", "a-", "A", "a_b", "ä"] {
+            assert!(!is_kebab(name), "{name}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::{Need, Span, limits};
 use crate::checks::duration::{Words, pattern};
 use crate::history::Signal;
 
-/// What a container does.
+/// The workload of a container.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",

@@ -8,7 +8,6 @@ use super::source::{Source, sources, words};
 /// Modules whose doc comments are not rewritten yet, each with its number of lines that contain
 /// "what". The numbers may only fall; a module without any is removed.
 const UNFINISHED: &[(&str, usize)] = &[
-    ("case", 85),
     ("drive", 93),
     ("explore", 101),
     ("history", 63),

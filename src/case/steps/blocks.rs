@@ -9,7 +9,7 @@ use super::{Step, StepRules};
 use crate::case::validate::{Context, Walk};
 use crate::case::{Need, Span, limits};
 
-/// Lists of steps that are taken concurrently. Names bound in one stand for nothing outside it.
+/// Lists of steps that are taken concurrently. Names bound in one are local to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -42,7 +42,7 @@ impl StepRules for ParallelStep {
 }
 
 /// Take steps several times. Names bound inside are bound again in each round. Later steps cannot
-/// use them; in a check they stand for the containers of all rounds.
+/// use them; in a check they mean the containers of all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -52,8 +52,8 @@ pub struct RepeatStep {
     /// The number of rounds. Either this or `items`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// One round for each of these numbers; where a step takes a number, `item` stands for that
-    /// of the innermost `repeat` with items.
+    /// One round for each of these numbers; where a step takes a number, `item` is that of the
+    /// innermost `repeat` with items.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<u8>,
     /// How many rounds may run concurrently.

@@ -12,7 +12,7 @@ use crate::case::{CallEdge, Need, Span, StopSignal, WorkloadSpec, limits};
 use crate::checks::Kind;
 use crate::history::Flaw;
 
-/// How a call ends that the client waits for.
+/// The expected outcome of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
@@ -24,7 +24,7 @@ pub enum CallOutcome {
     Success,
     /// It must fail: where it succeeds, the case is skipped.
     Failure,
-    /// It may succeed or fail: what it has made is judged.
+    /// It may succeed or fail: its result is judged.
     Either,
 }
 
@@ -125,7 +125,7 @@ pub struct CreateStep {
     /// The sandbox to create it in.
     #[serde(rename = "in")]
     pub sandbox: String,
-    /// What it does.
+    /// The workload.
     pub workload: WorkloadSpec,
     /// The container that it is the next attempt of; it has the same name in the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -339,7 +339,7 @@ impl StepRules for RemoveStep {
         walk.container("container", &self.container);
         walk.expectation(self.expect, None);
         if self.within.is_some() && (self.expect != CallOutcome::Success || self.by_prefix) {
-            walk.error_at("within", "whatever this call returns is right")
+            walk.error_at("within", "`within` repeats the call until it succeeds")
                 .help("leave out either `within` or the rest");
         }
         walk.span("within", self.within);

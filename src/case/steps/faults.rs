@@ -51,7 +51,7 @@ impl StepRules for KillSandboxStep {
     }
 }
 
-/// Send a signal to a container's process from the host, without waiting for what it does.
+/// Send a signal to a container's process from the host, without waiting for its effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -191,8 +191,8 @@ impl StepRules for FreezeMonitorStep {
 }
 
 /// Take steps while the file system is full on which the runtime's monitor of a container writes:
-/// conmon the exit code, containerd-shim what it keeps of the sandbox. It has room again when they
-/// are over.
+/// conmon the exit code, containerd-shim the state of the sandbox. It has room again when they are
+/// over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,

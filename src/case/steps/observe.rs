@@ -121,16 +121,17 @@ impl StepRules for PollDuringStep {
     }
 }
 
-/// Count what the process of the runtime or the pods of the case hold, for a `no-growth` check.
-/// Where pods of others are, the numbers of the runtime prove nothing: the case is inconclusive.
+/// Count resources of the runtime's process or of the case's pods, for a `no-growth` check. Where
+/// foreign pods run, the numbers of the runtime prove nothing: the case is inconclusive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a holder such as `{of: runtime}`")]
 pub struct MeasureStep {
-    /// Whose resources. The case is inconclusive if none is seen of those that its pods use now:
-    /// of `pods` if it has containers, and of network namespaces if a sandbox has its own network.
+    /// The holder of the resources. The case is inconclusive if a resource that its pods use now is
+    /// not seen: of `pods` if it has containers, and network namespaces if a sandbox has its own
+    /// network.
     pub of: Holder,
-    /// How long the runtime may take to release what it held more of than at the first such step;
-    /// memory is not waited for. At once if absent.
+    /// How long the runtime may take to release more resources than at the first such step; memory
+    /// is not waited for. At once if absent.
     #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
     /// Of the `log`: the steps during which lines are counted. Nothing else is counted over steps.
@@ -153,7 +154,7 @@ impl StepRules for MeasureStep {
                 .error("lines are counted that are logged during steps, and there are none")
                 .help("add `steps`"),
             (Holder::Runtime | Holder::Pods, false) => walk
-                .error_at("steps", "what is held is counted at a moment")
+                .error_at("steps", "resources are counted at a moment")
                 .help("take the steps before or after"),
             _ => {}
         }
@@ -169,8 +170,8 @@ impl StepRules for MeasureStep {
     }
 }
 
-/// Make a call that no other step makes. Calls on what does not exist, `PullImage` and those that a
-/// runtime need not have may fail; the others must succeed.
+/// Make a call that no other step makes. Calls on an unknown id, `PullImage` and optional calls may
+/// fail; the others must succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -310,7 +311,7 @@ impl<'de> Deserialize<'de> for Method {
     }
 }
 
-/// Objects to a name while it is visited, so that the error has the name's position.
+/// Rejects a name while it is visited, so that the error has the name's position.
 struct MethodName;
 
 impl Visitor<'_> for MethodName {

@@ -180,7 +180,7 @@ impl StepRules for AwaitStep {
         walk.sandbox_or_container("of", &self.of);
         walk.span("within", self.within);
         if self.within.is_some_and(|within| within.is_zero()) {
-            walk.error_at("within", "no event arrives within no time");
+            walk.error_at("within", "`within` must be greater than zero");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The walk over the steps of a case, in the order in which they are taken: the context of each, and
-//! the objects to which its names are bound. The rule of each step is in `case::steps`.
+//! The walk over the steps of a case, in the order in which they are taken: the context of each,
+//! and the objects to which its names are bound. The rule of each step is in `case::steps`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -230,11 +230,11 @@ impl Walk<'_, '_> {
     /// Checks the keys `expect` and `abandon-after` of a call.
     pub(in crate::case) fn expectation(&mut self, expect: CallOutcome, abandon: Option<Duration>) {
         if abandon.is_some() && expect != CallOutcome::Success {
-            self.error_at("expect", "nobody waits for the end of this call")
+            self.error_at("expect", "`expect` has no effect with `abandon-after`")
                 .help("leave out either `expect` or `abandon-after`");
         }
         if abandon.is_some_and(|time| time.is_zero()) {
-            self.error_at("abandon-after", "no call comes to anything within no time");
+            self.error_at("abandon-after", "`abandon-after` must be greater than zero");
         }
         self.span("abandon-after", abandon);
     }
@@ -251,8 +251,8 @@ impl Walk<'_, '_> {
     /// Rejects `item` as the value of a key outside of a `repeat` with `items`.
     fn item(&mut self, key: &'static str) {
         if !self.around.has_item {
-            self.error_at(key, "`item` stands for nothing here")
-                .help("it is the item whose turn it is in a `repeat` with `items`");
+            self.error_at(key, "`item` is only defined inside a `repeat` with `items`")
+                .help("write a value, or put the step into such a `repeat`");
         }
     }
 
@@ -277,7 +277,7 @@ impl Walk<'_, '_> {
             self.sandbox_or_container("of", of);
         }
         if queries.is_empty() {
-            self.error_at("read", "this asks nothing");
+            self.error_at("read", "`read` must name at least one query");
         }
     }
 }
@@ -343,7 +343,7 @@ impl<'a> Walk<'a, '_> {
         }
         if self.names.bound.contains_key(name) {
             self.error_at("as", format!("the name `{name}` is taken already"))
-                .help("a name stands for one thing in the whole case");
+                .help("a name is bound once in the whole case");
             return;
         }
         let scopes = self.scopes.clone();
