@@ -8,52 +8,37 @@
 mod any;
 mod call;
 mod case_history;
-mod clock;
 pub mod codec;
-mod container_setup;
-mod container_spec;
+mod container;
+mod disturbances;
 mod entry;
-mod foreign;
-mod held_up;
 mod ids;
 pub mod messages;
-mod no_event_call;
-mod observed;
 mod protobuf;
-mod resource;
-mod rpc;
 mod run;
-mod shared;
-mod signal;
 mod status;
-mod subject;
+mod views;
 
 pub use call::{
     CallFault, ContainerFilter, Reply, Request, RuntimeStatus, RuntimeVersion, SandboxFilter,
     SandboxSpec, StatusCode,
 };
 pub use case_history::CaseHistory;
-pub use container_setup::{ContainerSetup, Mount, User};
-pub use container_spec::{ContainerSpec, Flaw};
-pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd, Took};
+pub use container::{ContainerSetup, ContainerSpec, Flaw, Mount, Signal, User};
+pub use entry::{Body, Entry, Holder, HostFact, Observer, Resource, StepsEnd, StreamEnd, Took};
 pub use ids::{
-    CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
-    SubscriptionId,
+    CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq, Shared,
+    SubscriptionId, Text,
 };
-pub use no_event_call::{NoEventCall, NoEventCallTarget};
-pub use observed::Observed;
+pub use messages::{NoEventCall, NoEventCallTarget};
 pub use protobuf::Unreadable;
-pub use resource::{Holder, Resource};
-pub use rpc::Call;
 pub use run::{
     CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, PlannedCase, PlannedExecution,
     ProbedCapabilities, RunEnd, RunInfo, RunPlan,
 };
-pub use shared::{Shared, Text};
-pub use signal::Signal;
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerReport, ContainerState, ContainerStatus, Event,
     EventKind, ImageListing, Labels, POD_UID_LABEL, SandboxListing, SandboxMetadata, SandboxReport,
     SandboxState, SandboxStatus,
 };
-pub use subject::{EventArrival, Subject, SubjectKind};
+pub use views::{Call, EventArrival, Observed, Subject, SubjectKind};

@@ -62,7 +62,7 @@ messages! {
             #[cfg_attr(test, arbitrary(with = any::seconds))]
             timeout: Duration as Seconds = 3,
         }: "ExecSync",
-        /// `CheckpointContainer`: the container goes on.
+        /// `CheckpointContainer`: the container keeps running.
         CheckpointContainer {
             container: ContainerId = 1,
             /// The file that the runtime writes, as it sees it.
@@ -195,7 +195,7 @@ pub struct SandboxSpec {
 }
 
 messages! {
-    /// What a call returned, by the CRI's name of the response message; see [`Request::response`].
+    /// The result of a call, by the CRI's name of the response message; see [`Request::response`].
     pub enum Reply {
         /// The call returns nothing, or nothing that the suite reads.
         Done: "",

@@ -1,20 +1,19 @@
-//! The part of a history that one case caused, or that is about one pod of others, folded entry by
+//! The part of a history that one case caused, or that is about one foreign pod, folded entry by
 //! entry.
 //!
 //! An event belongs to a case if it has a pod UID that the case chose, or an id that the runtime
 //! returned to the case. A runtime may send an event before the call that caused it has returned,
-//! and its pod UID may be missing or wrong; a relist may show and inspect what that call is making.
-//! Such events and calls are kept while a call that can return their id is under way.
+//! and its pod UID may be missing or wrong; a relist may show and inspect the object that this call
+//! is creating. Such events and calls are kept while a call that can return their id is under way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::foreign;
 use super::{
     Body, Call, CallFault, CallId, CaseRun, ContainerId, Entry, Event, EventArrival, HostFact,
     HostInstant, Observed, PodUid, Reply, Request, Seq, StepsEnd, Subject, SubjectKind,
-    SubscriptionId,
+    SubscriptionId, views,
 };
 use crate::limits::EVENTS_OF_A_KIND;
 
@@ -22,11 +21,11 @@ use crate::limits::EVENTS_OF_A_KIND;
 /// come from other cases and foreign pods; the oldest are dropped.
 const UNCLAIMED_LIMIT: usize = 1_000;
 
-/// What one execution of a case did and observed.
+/// The actions and observations of one execution of a case.
 #[derive(Clone, Debug)]
 pub struct CaseHistory {
     case: CaseRun,
-    /// The factor of the timeouts in percent, if this is about a pod of others.
+    /// The factor of the timeouts in percent, if this is about a foreign pod.
     foreign: Option<u32>,
     entries: Vec<Arc<Entry>>,
     bytes: usize,
@@ -61,8 +60,8 @@ impl CaseHistory {
         }
     }
 
-    /// The empty history of a pod that others made. Its sandboxes and containers are known by
-    /// lists and by events. Timeouts are multiplied by this many percent.
+    /// The empty history of a foreign pod, whose sandboxes and containers are known by lists and by
+    /// events. Timeouts are multiplied by this many percent.
     pub fn of_foreign_pod(uid: PodUid, timeout_percent: u32) -> Self {
         Self {
             foreign: Some(timeout_percent),
@@ -71,7 +70,7 @@ impl CaseHistory {
         }
     }
 
-    /// Whether it is about a pod of others, so that calls may change it that are not recorded.
+    /// Whether it is about a foreign pod, which calls may change that are not recorded.
     pub fn is_of_foreign_pod(&self) -> bool {
         self.foreign.is_some()
     }
@@ -226,7 +225,7 @@ impl CaseHistory {
         self.entries.push(entry.clone());
     }
 
-    /// Takes in what an observer saw, if it is that.
+    /// Adds an entry of another subscription to that; returns whether it is one.
     fn is_observed(&mut self, entry: &Arc<Entry>) -> bool {
         match &entry.body {
             Body::SubscriptionOpened {
@@ -302,7 +301,7 @@ impl CaseHistory {
         if self.is_of_foreign_pod()
             && let Ok(reply) = result
         {
-            let listed = foreign::listed(reply, &self.pods, &self.subjects);
+            let listed = views::listed(reply, &self.pods, &self.subjects);
             for (id, kind) in listed {
                 self.identify(&id, kind);
             }
@@ -312,7 +311,7 @@ impl CaseHistory {
         }
     }
 
-    /// Notes what an id is, unless that is known: a runtime may return an existing object if it is
+    /// Sets the kind of an id, unless it is known: a runtime may return an existing object if it is
     /// asked for the same one again.
     fn identify(&mut self, id: &ContainerId, kind: SubjectKind) {
         let subject = self.subject(id);
@@ -321,7 +320,7 @@ impl CaseHistory {
         }
     }
 
-    /// The only id of the case that begins so and goes on.
+    /// The unique id of the case that has this prefix and is longer.
     fn id_that_begins_with(&self, prefix: &ContainerId) -> Option<ContainerId> {
         let ids = self.subjects.iter().map(|subject| &subject.id);
         let mut longer = ids.filter(|id| id.as_str().starts_with(prefix.as_str()));
@@ -329,7 +328,7 @@ impl CaseHistory {
         longer.next().is_none().then(|| id.clone())
     }
 
-    /// Where a call is, or else would be.
+    /// The index of a call in `calls`, or the index at which to insert it.
     fn place_of(&self, call: CallId) -> Result<usize, usize> {
         self.calls.binary_search_by_key(&call, |(id, _)| *id)
     }
@@ -349,7 +348,7 @@ impl CaseHistory {
             arrivals.extend(EventArrival::from_entry(entry));
             self.keep(entry);
             if self.is_of_foreign_pod()
-                && let Some(kind) = foreign::shown(event)
+                && let Some(kind) = views::shown(event)
             {
                 self.identify(&event.container, kind);
             }
@@ -369,7 +368,7 @@ impl CaseHistory {
         self.unclaimed.push_back(entry.clone());
     }
 
-    /// Takes in the entries about this id that came before it was known.
+    /// Adds the entries about this id that arrived before it was known.
     fn claim(&mut self, id: &ContainerId) {
         let mut calls = BTreeSet::new();
         let (claimed, others): (VecDeque<_>, _) = std::mem::take(&mut self.unclaimed)
@@ -402,7 +401,7 @@ impl CaseHistory {
         self.subject(id).arrivals.sort_by_key(EventArrival::seq);
     }
 
-    /// Takes in an entry about a pod of others that was recorded before others that it has.
+    /// Adds an entry about a foreign pod that was recorded before entries that this history has.
     pub fn push_earlier(&mut self, entry: &Arc<Entry>) {
         self.push(entry);
         self.entries.sort_by_key(|entry| entry.seq);

@@ -7,23 +7,25 @@
 
 mod bodies;
 mod frames;
-mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::io::{self, BufRead};
+
 use prost::encoding::decode_varint;
+
+use self::frames::{FrameFault, Frames};
+use super::protobuf::{Malformed, Message, Unreadable, write_with_length};
+use super::{Body, Entry};
 
 pub(super) use self::bodies::{CallBegan, CallEnded, EventArrived, RunBegan};
 pub use self::frames::FrameWriter;
-pub use self::stream::{ReadFault, StreamDecoder, decode_file};
-use super::protobuf::{Malformed, Message, Unreadable, write_with_length};
-use super::{Body, Entry};
 
 /// The version of the format, the only one that is read.
 pub const FORMAT_VERSION: u32 = 5;
 
 /// The longest message that is read: 16 MiB, as long as a kubelet accepts from a runtime, and one
-/// more for what surrounds it. A damaged length cannot make the reader allocate more.
+/// more for the fields around it. A damaged length cannot make the reader allocate more.
 pub const MESSAGE_LIMIT: usize = 17 << 20;
 
 /// Entries, and why they end before the bytes do.
@@ -31,7 +33,7 @@ pub const MESSAGE_LIMIT: usize = 17 << 20;
 pub struct Decoded {
     /// The entries that could be read, in order.
     pub entries: Vec<Entry>,
-    /// What stopped the reader; absent if it came to the end.
+    /// The reason for which the reader stopped; absent if it reached the end.
     pub fault: Option<DecodeFault>,
 }
 
@@ -47,7 +49,7 @@ pub enum DecodeFault {
         /// Where the message begins.
         offset: usize,
     },
-    /// A frame cannot be read, or its checksum is not that of what it holds.
+    /// A frame cannot be read, or its checksum is wrong.
     #[error(
         "decode the history at byte {offset}: the file is damaged from here on, or is no history \
          ({reason})"
@@ -77,7 +79,7 @@ pub enum DecodeFault {
         #[source]
         source: Malformed,
     },
-    /// A message lacks what its entry cannot do without.
+    /// A message lacks a required field.
     #[error(
         "decode the history at byte {offset}: an entry has no {what} that this version knows; a \
          later version of the suite may read it"
@@ -161,7 +163,7 @@ fn read_entry(bytes: &[u8], offset: usize) -> Result<(Entry, usize), DecodeFault
     Ok((entry, taken))
 }
 
-/// Reads the length before a message: how long the prefix is, and what it says. Nothing if the
+/// Reads the length before a message; returns the size of this prefix and the length. None if the
 /// bytes end within it.
 fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malformed> {
     /// The longest length prefix that protobuf allows.
@@ -173,4 +175,112 @@ fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malformed> {
     let mut rest = prefix;
     let length = decode_varint(&mut rest)?;
     Ok(Some((prefix.len() - rest.len(), length)))
+}
+
+/// Reads a history file entry by entry. The first fault is the end.
+#[derive(Debug)]
+pub struct StreamDecoder<R> {
+    frames: Frames<R>,
+    /// The frame that is being read, where in the source it began, and how far it has been read.
+    frame: Vec<u8>,
+    began: usize,
+    read: usize,
+    entries: u64,
+    over: bool,
+}
+
+/// Why a history cannot be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFault {
+    #[error("read the history at byte {offset}: {fault}")]
+    Source { offset: usize, fault: io::Error },
+    #[error(
+        "this is no history: it does not begin as a history of this suite does, which \
+         `--history FILE` records"
+    )]
+    NoHistory,
+    #[error("entry #{entry}: {fault}")]
+    Damaged {
+        /// Which entry it would have been, from 0.
+        entry: u64,
+        #[source]
+        fault: DecodeFault,
+    },
+}
+
+impl<R: BufRead> StreamDecoder<R> {
+    /// Reads this source, which begins with the first frame of a history.
+    pub fn new(source: R) -> Self {
+        Self {
+            frames: Frames::new(source),
+            frame: Vec::new(),
+            began: 0,
+            read: 0,
+            entries: 0,
+            over: false,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Entry>, ReadFault> {
+        let entry = self.entries;
+        let damaged = |fault| ReadFault::Damaged { entry, fault };
+        while self.read == self.frame.len() {
+            if !self.next_frame()? {
+                return Ok(None);
+            }
+        }
+        let rest = &self.frame[self.read..];
+        let (decoded, taken) = read_next(rest, self.began, entry == 0).map_err(damaged)?;
+        self.read += taken;
+        self.entries += 1;
+        Ok(Some(decoded))
+    }
+
+    /// Reads the next frame; returns whether there is one.
+    fn next_frame(&mut self) -> Result<bool, ReadFault> {
+        let (entry, offset) = (self.entries, self.frames.offset());
+        let frame = self.frames.next().map_err(|fault| match fault {
+            FrameFault::Source(fault) => ReadFault::Source { offset, fault },
+            FrameFault::Damaged(fault) => ReadFault::Damaged { entry, fault },
+        })?;
+        let is_there = frame.is_some();
+        (self.frame, self.began, self.read) = (frame.unwrap_or_default(), offset, 0);
+        Ok(is_there)
+    }
+}
+
+impl<R: BufRead> Iterator for StreamDecoder<R> {
+    type Item = Result<Entry, ReadFault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let result = self.read().transpose();
+        self.over = !matches!(result, Some(Ok(_)));
+        Some(result?.map_err(|fault| match fault {
+            ReadFault::Damaged {
+                entry: 0,
+                fault: DecodeFault::Headless | DecodeFault::Frame { .. },
+            } => ReadFault::NoHistory,
+            other => other,
+        }))
+    }
+}
+
+/// Reads a whole history file from memory, as far as it can be read.
+pub fn decode_file(bytes: &[u8]) -> Decoded {
+    let mut decoded = Decoded {
+        entries: Vec::new(),
+        fault: None,
+    };
+    for entry in StreamDecoder::new(bytes) {
+        match entry {
+            Ok(entry) => decoded.entries.push(entry),
+            Err(ReadFault::Damaged { fault, .. }) => decoded.fault = Some(fault),
+            Err(ReadFault::NoHistory) => decoded.fault = Some(DecodeFault::Headless),
+            Err(ReadFault::Source { fault, .. }) => unreachable!("memory can be read: {fault}"),
+        }
+    }
+    decoded
 }

@@ -5,14 +5,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(test)]
+use arbitrary::Arbitrary;
 use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::any;
-use super::protobuf::{message, oneof};
+use super::protobuf::{message, oneof, written_as};
 use super::{
     CallFault, CallId, CaseRun, ContainerId, ContainerStatus, Event, HostInstant, Labels, Reply,
-    Request, Resource, RunEnd, RunInfo, RunPlan, SandboxStatus, Seq, Shared, SubscriptionId, codec,
+    Request, RunEnd, RunInfo, RunPlan, SandboxStatus, Seq, Shared, SubscriptionId, codec,
 };
 use crate::escape::printable;
 
@@ -22,7 +26,6 @@ message! {
         seq: Seq = 1,
         /// When it was recorded, which for an event is when it arrived.
         at: HostInstant,
-        /// What it records.
         body: Body,
     }
 }
@@ -142,7 +145,6 @@ fn pair_bytes(pairs: &Labels) -> usize {
 }
 
 oneof! {
-    /// What an entry records.
     pub enum Body {
         /// The first entry of every history.
         RunBegan(Arc<RunInfo>) in codec::RunBegan = 4,
@@ -169,8 +171,8 @@ oneof! {
             /// The case that calls; none for the run's own calls.
             case: Option<CaseRun>,
             request: Request,
-            /// The CRI's message as it was sent. Empty if it is not known: then `request` stands
-            /// for it.
+            /// The CRI's message as it was sent; empty if it is not known, to encode `request`
+            /// instead.
             #[cfg_attr(test, arbitrary(default))]
             message: Bytes,
         } in codec::CallBegan = 8,
@@ -179,7 +181,7 @@ oneof! {
             call: CallId,
             result: Result<Reply, CallFault>,
             /// The CRI's message as it was received; of a streamed list, all its messages. Empty if
-            /// none was, or if it is not known: then `result` stands for it.
+            /// there was none or it is not known, to encode `result` instead.
             #[cfg_attr(test, arbitrary(default))]
             message: Bytes,
         } in codec::CallEnded = 9,
@@ -197,29 +199,29 @@ oneof! {
         Event {
             subscription: SubscriptionId,
             event: Event,
-            /// The CRI's message as it was received. Empty if it is not known: then `event` stands
-            /// for it.
+            /// The CRI's message as it was received; empty if it is not known, to encode `event`
+            /// instead.
             #[cfg_attr(test, arbitrary(default))]
             message: Bytes,
         } in codec::EventArrived = 13,
         /// A case has waited for something.
         Waited {
             case: CaseRun = 1,
-            /// For what, as a phrase: `STOPPED of c`.
+            /// The expected event or state, as a phrase: `STOPPED of c`.
             wanted: String = 2,
-            /// Whether it came in time.
+            /// Whether it occurred in time.
             met: bool = 3,
             /// The longest that the wait was allowed to take.
             #[cfg_attr(test, arbitrary(with = any::span))]
             bound: Duration = 4,
             /// How long it took; absent where that means nothing.
             took: Option<Took>,
-            /// What was observed instead within the bound; empty if nothing was.
+            /// The other observations within the bound; empty if there were none.
             instead: String = 7,
         } = 14,
         /// A fact read from this host's kernel for a case.
         Fact { case: CaseRun = 1, fact: HostFact } = 15,
-        /// The run is prepared: what it is about to do.
+        /// The run is prepared.
         RunPlanned(Arc<RunPlan>) = 16,
         /// A case or an invariant of the plan that the oracle does not judge.
         Unjudged {
@@ -257,7 +259,8 @@ message! {
     /// A subscriber besides the run itself.
     #[derive(Default, Eq)]
     pub struct Observer {
-        /// The case that subscribed; none if the run did, to measure what several subscribers get.
+        /// The case that subscribed; none if the run did, to measure the delivery to several
+        /// subscribers.
         case: Option<CaseRun> = 1,
         binding: String = 2,
         /// Whether it stops reading once it is live.
@@ -330,5 +333,102 @@ impl fmt::Display for HostFact {
                 )
             }
         }
+    }
+}
+
+/// The holder of resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a holder: `runtime`, `pods` or `log`"
+)]
+pub enum Holder {
+    /// The process of the runtime.
+    Runtime,
+    /// The sandboxes and containers that the case has made, and leftovers of those it has removed:
+    /// processes, cgroups and mounts that bear their ids.
+    Pods,
+    /// The runtime's log.
+    Log,
+}
+
+macro_rules! resources {
+    ($($(#[doc = $doc:literal])+ $number:literal $variant:ident $holder:ident $text:literal;)+) => {
+        /// Something that a runtime holds, and of which it must not hold more and more.
+        #[cfg_attr(test, derive(Arbitrary))]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Resource {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Resource {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            pub fn holder(self) -> Holder {
+                match self {
+                    $(Self::$variant => Holder::$holder,)+
+                }
+            }
+
+            /// Its number in a history.
+            fn number(self) -> i32 {
+                match self {
+                    $(Self::$variant => $number,)+
+                }
+            }
+
+            /// The noun for several of it, in a sentence.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+        }
+    };
+}
+
+resources! {
+    /// Open file descriptors, without pidfds.
+    1 Descriptors Runtime "file descriptors of the runtime";
+    /// Threads.
+    2 Threads Runtime "threads of the runtime";
+    /// Resident memory, in KiB.
+    3 MemoryKib Runtime "KiB of resident memory of the runtime";
+    /// Mounted network namespaces, of any pod.
+    4 NetworkNamespaces Runtime "mounted network namespaces";
+    /// Shims and monitors.
+    5 Monitors Pods "monitors of the pods";
+    /// Cgroups, in each hierarchy.
+    6 Cgroups Pods "cgroups of the pods";
+    /// Mounts that the runtime sees.
+    7 Mounts Pods "mounts of the pods";
+    /// Lines that were logged while steps were taken.
+    8 LogLines Log "lines in the log of the runtime";
+}
+
+impl Resource {
+    /// Those of a holder.
+    pub fn of(holder: Holder) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(move |resource| resource.holder() == holder)
+    }
+
+    fn from_number(number: i32) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|resource| resource.number() == number)
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+written_as! {
+    Resource as i32 {
+        |resource| resource.number(),
+        |number| Resource::from_number(number).ok_or(Unreadable::Lacks("resource"))
     }
 }

@@ -1,8 +1,10 @@
-//! Identifiers and instants, each a type of its own so that none is taken for another. Identifiers
-//! are cheap to clone, since each occurs many times in a history.
+//! Identifiers and instants, each a type of its own so that none is taken for another, and shared
+//! values. Identifiers are cheap to clone, since each occurs many times in a history.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,11 +74,11 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// What the runtime calls a sandbox.
+    /// The runtime's id of a sandbox.
     SandboxId
 );
 text_id!(
-    /// What the runtime calls a container. A sandbox's own events carry its sandbox id here.
+    /// The runtime's id of a container. A sandbox's own events carry its sandbox id here.
     ContainerId
 );
 text_id!(
@@ -84,7 +86,7 @@ text_id!(
     PodUid
 );
 text_id!(
-    /// One run of the suite: a UUID, also the value of the label that marks what the run made.
+    /// One run of the suite: a UUID, also the value of the label of all objects of the run.
     RunId
 );
 
@@ -138,8 +140,8 @@ number_id!(
 );
 
 message! {
-    /// A moment on this host, by both clocks. Only the monotonic one orders; the other one compares
-    /// with what a runtime on the same host reports.
+    /// A moment on this host, by both clocks. Only the monotonic one orders; the other one is for
+    /// comparison with timestamps of a runtime on the same host.
     #[derive(Copy, Default, Eq, PartialOrd, Ord)]
     pub part HostInstant {
         /// `CLOCK_MONOTONIC`, in nanoseconds.
@@ -153,5 +155,95 @@ impl HostInstant {
     /// How long after `earlier` this moment is, by the monotonic clock; zero if it is not.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.monotonic_ns.saturating_sub(earlier.monotonic_ns))
+    }
+}
+
+/// A text that is cheap to clone.
+pub type Text = Arc<str>;
+
+/// A value that is cheap to clone, and copied when a shared one is changed.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Shared<T>(Arc<T>);
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone> DerefMut for Shared<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<T> From<T> for Shared<T> {
+    fn from(value: T) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// The value; a copy if it is shared.
+    pub fn into_inner(self) -> T {
+        Arc::unwrap_or_clone(self.0)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<K: Ord, V> Shared<BTreeMap<K, V>> {
+    /// An empty map.
+    pub fn new() -> Self {
+        Self::from(BTreeMap::new())
+    }
+}
+
+impl<K: Into<Text>, V: Into<Text>, const N: usize> From<[(K, V); N]>
+    for Shared<BTreeMap<Text, Text>>
+{
+    fn from(pairs: [(K, V); N]) -> Self {
+        Self::from_iter(pairs)
+    }
+}
+
+impl<K: Into<Text>, V: Into<Text>> FromIterator<(K, V)> for Shared<BTreeMap<Text, Text>> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let pairs = pairs.into_iter();
+        let pairs = pairs.map(|(key, value)| (key.into(), value.into()));
+        Self::from(pairs.collect::<BTreeMap<_, _>>())
+    }
+}
+
+impl Shared<BTreeMap<Text, Text>> {
+    /// Adds a label, or changes it.
+    pub fn insert(&mut self, key: impl Into<Text>, value: impl Into<Text>) {
+        BTreeMap::insert(self, key.into(), value.into());
+    }
+
+    /// Adds labels, or changes them.
+    pub fn extend<K: Into<Text>, V: Into<Text>>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) {
+        for (key, value) in pairs {
+            self.insert(key, value);
+        }
+    }
+}
+
+impl<'a, K, V> IntoIterator for &'a Shared<BTreeMap<K, V>> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = std::collections::btree_map::Iter<'a, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
     }
 }

@@ -55,7 +55,7 @@ type Result<T, E = Unreadable> = std::result::Result<T, E>;
 pub trait Message: Sized {
     /// Whether its fields are those of the message around it.
     const IS_PART: bool;
-    /// What has been read of its fields.
+    /// The fields read so far.
     type Slots: Default;
 
     /// Reads the current field if it is one of this message; returns whether it is.
@@ -81,7 +81,7 @@ pub trait Message: Sized {
 
 /// The value of a field.
 pub trait Field: Sized {
-    /// What has been read of it.
+    /// The parts read so far.
     type Slot: Default;
 
     /// Reads the current field; returns whether it is one of this value, which has several if it

@@ -85,7 +85,7 @@ message! {
 }
 
 message! {
-    /// What a run is about to do, and what its reports say besides what is observed.
+    /// The work ahead of a run, and the facts of its reports that are not observed.
     #[derive(Default, Eq)]
     pub struct RunPlan {
         /// The cases, each once.
@@ -110,8 +110,7 @@ message! {
         fan_out: Option<FanOut> = 10,
         /// The other capabilities that the run has probed.
         probed: ProbedCapabilities,
-        /// How late an event may be in a watch, which makes no pods and is about those of others;
-        /// absent for a run.
+        /// How late an event may be in a watch, which is about foreign pods; absent for a run.
         #[cfg_attr(test, arbitrary(with = any::span_or_none))]
         watch_within: Option<Duration> = 16,
     }
@@ -173,9 +172,9 @@ message! {
 message! {
     #[derive(Default, Eq)]
     pub struct RunEnd {
-        /// Whether all that the cases made is removed, but for what was to be kept.
+        /// Whether all objects of the cases are removed, except for those to be kept.
         removed: bool = 1,
-        /// What went wrong outside the cases, one sentence each.
+        /// Faults outside the cases, one sentence each.
         faults: Vec<String> = 2,
     }
 }

@@ -1,5 +1,5 @@
-//! What a runtime says of its sandboxes and containers: events, statuses and listings, in our own
-//! types. Field names and units are the CRI's; an unknown enum value is kept as its number.
+//! Events, statuses and listings of sandboxes and containers, as a runtime reports them. Names and
+//! units of fields are the CRI's; an unknown enum value is kept as its number.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ impl Event {
             .find(|status| status.id == self.container)
     }
 
-    /// Whether its snapshot has the status of what it is about.
+    /// Whether its snapshot has the status of its subject.
     pub fn shows_its_subject(&self) -> bool {
         let sandbox = self.sandbox.as_ref();
         let is_sandbox = sandbox.is_some_and(|own| own.id.as_str() == self.container.as_str());
@@ -260,7 +260,7 @@ message! {
 }
 
 impl ImageSpec {
-    /// CRI-O wants what the user wrote as well.
+    /// CRI-O needs the reference that the user wrote as well.
     pub(super) fn named(name: &str) -> Self {
         let image = Text::from(name);
         let user_specified_image = image.clone();

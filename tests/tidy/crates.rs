@@ -85,9 +85,9 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/checks/",
             "src/doctor/finding/",
             "src/gate/policy/",
-            "src/history/no_event_call/", // Words of case files, too.
-            "src/history/container_spec/",
-            "src/history/resource/",
+            "src/history/container/", // Words of case files, too.
+            "src/history/entry/",
+            "src/history/messages/no_event_call/",
             "src/outcome",
             "src/report/json/",
         ],

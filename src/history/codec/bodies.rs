@@ -79,7 +79,7 @@ impl CallBegan {
 }
 
 message! {
-    /// What the message of a request does not say.
+    /// The facts of a request that its message lacks.
     #[derive(Default)]
     pub struct Intent {
         binding: String = 1,
@@ -171,7 +171,6 @@ fn verbatim(message: &Bytes, encode: impl FnOnce() -> Vec<u8>) -> Bytes {
     }
 }
 
-/// What the message of a request does not say.
 fn intent(request: &Request) -> Intent {
     match request {
         Request::RunSandbox(spec) => Intent {

@@ -1,7 +1,7 @@
 //! The frames of a history file: some entries each, compressed by zstd, with a checksum over them.
 //!
-//! A frame is read whole or not at all, so that no damaged entry is ever taken for what a runtime
-//! did. A run that is killed loses the frame that it had not ended.
+//! A frame is read whole or not at all, so that no damaged entry counts as an observation. A run
+//! that is killed loses the frame that it had not ended.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
@@ -15,11 +15,11 @@ use crate::limits;
 /// The size in bytes, before compression, at which a frame is ended: enough to compress well.
 const FULL: usize = 1 << 20;
 
-/// The largest frame in bytes, before compression: what fits before it is full, and one more entry
-/// of the largest size. The reader allocates no more than this.
+/// The largest frame in bytes, before compression: one that is almost full, and one more entry of
+/// the largest size. The reader allocates no more than this.
 const LONGEST: usize = FULL + MESSAGE_LIMIT;
 
-/// The most bytes that are read of a history, before compression: twice what a run writes.
+/// The most bytes that are read of a history, before compression: twice the limit of a run.
 const LARGEST: u64 = 2 * limits::HISTORY_FILE_BYTES;
 
 /// The largest window of zstd that the reader accepts, as a power of two.
@@ -104,7 +104,7 @@ pub(super) struct Frames<R> {
     total: u64,
 }
 
-/// A source that counts what is taken from it.
+/// A source that counts the bytes read.
 #[derive(Debug)]
 struct Counted<R> {
     source: R,
@@ -135,7 +135,7 @@ impl<R: BufRead> BufRead for Counted<R> {
 pub(super) enum FrameFault {
     /// The source cannot be read.
     Source(io::Error),
-    /// What was read is no frame.
+    /// The bytes read are no frame.
     Damaged(DecodeFault),
 }
 

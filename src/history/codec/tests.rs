@@ -1,4 +1,4 @@
-//! Whatever is written can be read, and damage costs no more than what it hits.
+//! Each entry that is written can be read, and damage loses no more than the entries that it hits.
 
 use std::fmt::Debug;
 use std::io::Write;
@@ -21,7 +21,7 @@ use crate::history::{
     RuntimeNanos, Seq, SubscriptionId, Took,
 };
 
-/// What `proto/history.proto` says of the format.
+/// The rules of `proto/history.proto`.
 #[expect(
     clippy::pedantic,
     unreachable_pub,
@@ -67,8 +67,8 @@ fn without_message(mut entry: Entry) -> Entry {
     entry
 }
 
-/// What a message cannot hold: a name in the pod that is the binding anyway, and a mount over the
-/// program of a container that has none.
+/// Removes the fields that a message cannot hold: a name in the pod that equals the binding, and a
+/// mount over the program of a container that has none.
 fn canonical(entry: &mut Entry) {
     if let Body::CallBegan {
         request: Request::CreateContainer(spec),

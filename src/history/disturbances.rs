@@ -1,4 +1,5 @@
-//! How long the suite was not scheduled: what arrived in that time was read later than it came.
+//! Disturbances of measured times: the suite was not scheduled, so that events were read later than
+//! they arrived, or the wall clock was set.
 
 use std::time::Duration;
 
@@ -40,5 +41,22 @@ impl CaseHistory {
             until_ns.saturating_sub(from_ns.max(began_ns))
         });
         Duration::from_nanos(spans.sum())
+    }
+}
+
+impl CaseHistory {
+    /// By how many nanoseconds the host's wall clock was set meanwhile, if it was: so far do both
+    /// clocks differ in how much time has passed. Less than a second may be the reading of them.
+    pub fn clock_set_by(&self) -> Option<i64> {
+        const READING_NS: i64 = 1_000_000_000;
+        let apart = self.entries().iter().map(|entry| {
+            let monotonic = i64::try_from(entry.at.monotonic_ns).unwrap_or(i64::MAX);
+            entry.at.realtime_ns.saturating_sub(monotonic)
+        });
+        let (least, most) = apart.fold((i64::MAX, i64::MIN), |(least, most), apart| {
+            (least.min(apart), most.max(apart))
+        });
+        let set_by = most.saturating_sub(least);
+        (!self.entries().is_empty() && set_by > READING_NS).then_some(set_by)
     }
 }

@@ -1,9 +1,131 @@
-//! What a status says about the configuration of a container.
+//! Containers as data: the specification of one to create, and the configuration in its status.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::any;
 use super::protobuf::{message, written_as};
-use super::{ContainerSpec, Flaw, Labels, Signal, Text};
+use super::{ContainerId, Labels, SandboxId, SandboxSpec, Text};
+
+/// A container to create.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContainerSpec {
+    pub sandbox: SandboxId,
+    /// The specification of that sandbox, which `CreateContainer` repeats.
+    pub sandbox_spec: Arc<SandboxSpec>,
+    pub binding: String,
+    /// Its name in the pod; the binding if absent.
+    pub name: Option<String>,
+    /// The attempt: 0, then 1, 2 and so on when the same name is created again.
+    pub attempt: u32,
+    /// The image's reference, or the path of the checkpoint that it is restored from.
+    pub image: String,
+    /// The whole command line.
+    pub command: Vec<String>,
+    /// The exit code that the workload declares if nothing interferes with it.
+    pub declared_exit: Option<i32>,
+    /// The memory limit in bytes, without swap; none if absent.
+    #[cfg_attr(test, arbitrary(with = any::limit))]
+    pub memory_bytes: Option<u64>,
+    /// Whether it has a terminal.
+    pub tty: bool,
+    pub labels: Labels,
+    pub annotations: Labels,
+    /// A deliberate flaw; none if absent.
+    pub flaw: Option<Flaw>,
+    pub stop_signal: Signal,
+    /// The container whose PID namespace it joins instead of the pod's.
+    pub pid_target: Option<ContainerId>,
+    /// Whether an OOM kill of one of its processes kills all of them (`memory.oom.group`).
+    pub oom_group: bool,
+    /// Whether a file of the host is mounted into it.
+    pub mounted: bool,
+    /// Its log, relative to the sandbox's `log_directory`. The suite always sets it.
+    pub log_path: String,
+}
+
+/// A deliberate flaw of a container: one that keeps it from running, or the operation at which the
+/// faulty OCI runtime of a test handler crashes, once.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a flaw such as `user` or `crash-at-kill`"
+)]
+pub enum Flaw {
+    /// Its user does not exist in the image.
+    User,
+    /// Its working directory is a file.
+    Directory,
+    /// A host directory is mounted over the program, which is a file.
+    Mount,
+    /// The checkpoint that it is restored from is damaged.
+    Checkpoint,
+    /// The OCI runtime crashes at `create`.
+    CrashAtCreate,
+    /// The OCI runtime crashes at `start`.
+    CrashAtStart,
+    /// The OCI runtime crashes at the first `kill`.
+    CrashAtKill,
+    /// The OCI runtime crashes at the first `delete`.
+    CrashAtDelete,
+}
+
+impl Flaw {
+    /// The crashes of the OCI runtime, each with its operation.
+    pub const CRASHES: [(Self, &str); 4] = [
+        (Self::CrashAtCreate, "create"),
+        (Self::CrashAtStart, "start"),
+        (Self::CrashAtKill, "kill"),
+        (Self::CrashAtDelete, "delete"),
+    ];
+
+    /// The operation at which the OCI runtime crashes, if it does.
+    pub fn crashes_at(self) -> Option<&'static str> {
+        let (_, verb) = Self::CRASHES.iter().find(|(flaw, _)| *flaw == self)?;
+        Some(verb)
+    }
+}
+
+impl ContainerSpec {
+    /// The end of the name of a damaged checkpoint.
+    pub const DAMAGED: &str = ".damaged";
+
+    /// The path of the undamaged checkpoint that it is restored from, if it is.
+    pub fn checkpoint(&self) -> Option<&str> {
+        let path = self.image.strip_suffix(Self::DAMAGED);
+        let path = path.unwrap_or(&self.image);
+        path.starts_with('/').then_some(path)
+    }
+
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.binding)
+    }
+
+    /// The path of its log, as its status shows it; empty if it has none.
+    pub fn full_log_path(&self) -> String {
+        if self.log_path.is_empty() {
+            return String::new();
+        }
+        format!("{}/{}", self.sandbox_spec.log_directory, self.log_path)
+    }
+
+    /// Whether only SIGKILL ends its process: its workload ignores SIGTERM and never exits, it has
+    /// no flaw, and no memory limit that it could exceed.
+    pub fn ends_by_kill_alone(&self) -> bool {
+        // Older recordings have `ignore`.
+        let mode = self.command.get(1).map(String::as_str);
+        let ignores = matches!(mode, Some("ignore-term" | "ignore"));
+        let limited = self.memory_bytes.or(self.sandbox_spec.memory_bytes);
+        let given = self.stop_signal == Signal::DEFAULT && self.flaw.is_none();
+        ignores && given && limited.is_none()
+    }
+}
 
 /// A file that is on every host.
 const A_FILE: &str = "/dev/null";
@@ -17,7 +139,6 @@ message! {
     /// The fields of `runtime.v1.ContainerStatus` that seldom differ from one status to the next.
     #[derive(Default, Eq)]
     pub part ContainerSetup {
-        /// What is mounted into it.
         mounts: Vec<Mount> = 14,
         /// Where its output goes.
         log_path: Text = 15,
@@ -44,7 +165,7 @@ message! {
         selinux_relabel: bool = 4,
         /// By its number in `runtime.v1.MountPropagation`.
         propagation: i32 = 5,
-        /// Whether what is mounted below it cannot be written to, either.
+        /// Whether mounts below it are read-only as well.
         recursive_readonly: bool = 8,
     }
 }
@@ -61,7 +182,7 @@ message! {
 }
 
 impl ContainerSpec {
-    /// What is to be mounted into it. Over a file, which its program is, no directory can be.
+    /// The mounts to request. [`Flaw::Mount`] mounts a directory over the program, which is a file.
     pub fn mounts(&self) -> Vec<Mount> {
         let of = |container_path: &str, host_path: &str| Mount {
             container_path: container_path.into(),
@@ -77,7 +198,7 @@ impl ContainerSpec {
         file.into_iter().chain(hosts).chain(over).collect()
     }
 
-    /// Takes in what was asked to be mounted.
+    /// Sets the fields that [`mounts`](Self::mounts) reads, by the container paths of mounts.
     pub(crate) fn set_mounts<'a>(&mut self, paths: impl IntoIterator<Item = &'a str>) {
         for path in paths {
             match path {
@@ -101,7 +222,7 @@ message! {
 message! {
     /// `runtime.v1.LinuxContainerResources`.
     #[derive(Default)]
-    pub(super) struct LinuxResources {
+    struct LinuxResources {
         cpu_period: i64 = 1,
         cpu_quota: i64 = 2,
         cpu_shares: i64 = 3,
@@ -116,7 +237,7 @@ message! {
 }
 
 message! {
-    pub(super) struct HugepageLimit {
+    struct HugepageLimit {
         page_size: String = 1,
         limit: u64 = 2,
     }
@@ -215,4 +336,64 @@ written_as! {
         |user| user.0.clone().map(|user| ContainerUser { linux: Some(user) }),
         |reported| Ok(LinuxUser(reported.and_then(|user: ContainerUser| user.linux)))
     }
+}
+
+/// A signal to a container, by its number in `runtime.v1.Signal`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signal(pub i32);
+
+/// The signals that the suite sends: the name, and the number in Linux.
+const SENT: [(Signal, &str, u8); 8] = [
+    (Signal::HANGUP, "SIGHUP", 1),
+    (Signal::QUIT, "SIGQUIT", 3),
+    (Signal::KILL, "SIGKILL", 9),
+    (Signal::USER_1, "SIGUSR1", 10),
+    (Signal::USER_2, "SIGUSR2", 12),
+    (Signal::TERMINATE, "SIGTERM", 15),
+    (Signal::CONTINUE, "SIGCONT", 18),
+    (Signal::STOP, "SIGSTOP", 19),
+];
+
+impl Signal {
+    /// The runtime's default. In a status: the runtime reports none.
+    pub const DEFAULT: Self = Self(0);
+    /// `SIGCONT`.
+    pub const CONTINUE: Self = Self(6);
+    /// `SIGHUP`.
+    pub const HANGUP: Self = Self(8);
+    /// `SIGKILL`.
+    pub const KILL: Self = Self(13);
+    /// `SIGQUIT`.
+    pub const QUIT: Self = Self(18);
+    /// `SIGSTOP`.
+    pub const STOP: Self = Self(21);
+    /// `SIGTERM`.
+    pub const TERMINATE: Self = Self(23);
+    /// `SIGUSR1`.
+    pub const USER_1: Self = Self(29);
+    /// `SIGUSR2`.
+    pub const USER_2: Self = Self(30);
+
+    /// Its number in Linux, if it is one that the suite sends.
+    pub fn linux_number(self) -> Option<u8> {
+        self.sent().map(|(_, _, number)| number)
+    }
+
+    fn sent(self) -> Option<(Self, &'static str, u8)> {
+        SENT.into_iter().find(|(signal, ..)| *signal == self)
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sent() {
+            Some((_, name, _)) => f.write_str(name),
+            None => write!(f, "signal {} of the CRI", self.0),
+        }
+    }
+}
+
+written_as! {
+    Signal as i32 { |signal| signal.0, |number| Ok(Signal(number)) }
 }
