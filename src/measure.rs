@@ -13,6 +13,7 @@ mod cpu_meter;
 mod error;
 mod events;
 mod follower;
+mod growth;
 mod measurement;
 mod options;
 mod page;
@@ -26,5 +27,6 @@ mod table;
 mod traffic;
 
 pub use error::MeasureError;
+pub use growth::growth;
 pub use options::MeasureOptions;
 pub use session::measure;

@@ -150,6 +150,55 @@ fn number(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
+/// A sample: its time, and its value.
+pub type Point = (f64, f64);
+
+/// A line through samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Fit {
+    /// The growth of the value per unit of time.
+    pub slope: f64,
+    /// The standard error of the slope.
+    pub error: f64,
+}
+
+/// The least-squares slope within lives, each of which begins at a value of its own. The error is
+/// widened by the correlation of consecutive residuals. `None` for too few samples.
+pub fn slope(lives: &[&[Point]]) -> Option<Fit> {
+    const HIGHEST_CORRELATION: f64 = 0.99;
+    let lives: Vec<Vec<Point>> = lives.iter().map(|life| centred(life)).collect();
+    let degrees = lives
+        .iter()
+        .map(|life| life.len().saturating_sub(1))
+        .sum::<usize>();
+    let all = || lives.iter().flatten();
+    let spread: f64 = all().map(|(x, _)| x * x).sum();
+    if degrees < 3 || spread <= 0.0 {
+        return None;
+    }
+    let slope = all().map(|(x, y)| x * y).sum::<f64>() / spread;
+    let rest = |(x, y): &Point| y - slope * x;
+    let squares: f64 = all().map(|point| rest(point).powi(2)).sum();
+    let pairs = lives.iter().flat_map(|life| life.windows(2));
+    let neighbours: f64 = pairs.map(|pair| rest(&pair[0]) * rest(&pair[1])).sum();
+    let correlation = if squares > 0.0 {
+        (neighbours / squares).clamp(0.0, HIGHEST_CORRELATION)
+    } else {
+        0.0
+    };
+    let variance = squares / number(degrees - 1) / spread;
+    let error = (variance * (1.0 + correlation) / (1.0 - correlation)).sqrt();
+    Some(Fit { slope, error })
+}
+
+/// The samples of a life, relative to their means.
+fn centred(life: &[Point]) -> Vec<Point> {
+    let count = number(life.len());
+    let mean_x = life.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let mean_y = life.iter().map(|(_, y)| y).sum::<f64>() / count;
+    life.iter().map(|(x, y)| (x - mean_x, y - mean_y)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{ProptestConfig, Strategy, prop_assert, proptest};

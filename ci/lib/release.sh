@@ -185,20 +185,22 @@ unpack_deb() {
 
 # Follows the digests, as a runtime does.
 unpack_image() {
-  local dir=$1.image
+  local dir=$1.image manifest layer
   mkdir "$dir"
   tar --extract --directory "$dir" --file "$artifacts/$program-$version-$2.oci.tar"
   (cd "$dir/blobs/sha256" && for blob in *; do echo "$blob  $blob"; done | sha256sum --quiet --check)
-  unpacked=$(python3 - "$dir" "$1" <<'END'
-import json, sys, tarfile
-layout, root = sys.argv[1:]
-blob = lambda entry: f"{layout}/blobs/{entry['digest'].replace(':', '/')}"
-manifest = json.load(open(blob(json.load(open(f"{layout}/index.json"))["manifests"][0])))
-for layer in manifest["layers"]:
-    tarfile.open(blob(layer)).extractall(root)
-print(json.load(open(blob(manifest["config"])))["config"]["Entrypoint"][0])
-END
-  )
+  manifest=$(blob "$dir" '.manifests[0].digest' "$dir/index.json")
+  for layer in $(jq -r '.layers[].digest' "$manifest"); do
+    tar --extract --directory "$1" --file "$dir/blobs/${layer/://}"
+  done
+  unpacked=$(jq -r '.config.Entrypoint[0]' "$(blob "$dir" .config.digest "$manifest")")
+}
+
+# blob LAYOUT FILTER FILE: the file of the digest that the filter finds in a JSON file.
+blob() {
+  local digest
+  digest=$(jq -r "$2" "$3")
+  echo "$1/blobs/${digest/://}"
 }
 
 # try_program ROOT PROGRAM: what anybody does first, where there is nothing else but /dev/null.

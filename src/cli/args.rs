@@ -183,6 +183,12 @@ pub(super) enum Command {
         #[arg(value_name = "case|report|doctor|policy")]
         of: SchemaArg,
     },
+    /// Print how fast the counts grow that ci/soak has sampled
+    #[command(hide = true)]
+    Growth {
+        /// Lines of seconds, count, life and number, separated by tabs
+        samples: PathBuf,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell

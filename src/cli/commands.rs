@@ -87,6 +87,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }
         Some(Command::MatrixReport(args)) => print(reports::matrix_report(args)?.as_bytes()),
         Some(Command::Schema { of }) => print(reports::schema(*of).as_bytes()),
+        Some(Command::Growth { samples }) => print(reports::growth(samples)?.as_bytes()),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(
@@ -389,7 +390,8 @@ fn suite_image() -> Result<(Image, String), Fault> {
 /// Writes the manual pages to a directory, which is created if it is missing.
 fn manual(directory: &Path) -> Result<Exit, Fault> {
     fn write(command: &clap::Command, directory: &Path) -> Result<(), OutputError> {
-        for inner in command.get_subcommands() {
+        let shown = |inner: &&clap::Command| !inner.is_hide_set();
+        for inner in command.get_subcommands().filter(shown) {
             write(inner, directory)?;
         }
         let page = Man::new(command.clone());

@@ -10,6 +10,7 @@ use crate::doctor::{self, Diagnosis};
 use crate::escape::{printable, printable_json};
 use crate::files::{self, Draft};
 use crate::gate::{self, Policy, Ruling};
+use crate::measure;
 use crate::report::{Comparison, Document, Incomparable, Matrix, NamedReport, html, json};
 use crate::run::{Exit, RunError};
 use crate::watch::Output;
@@ -89,6 +90,12 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
         Output::Json => pretty(&compared),
     };
     Ok((text, exit))
+}
+
+/// The growth of the counts in a file of samples.
+pub(super) fn growth(path: &Path) -> Result<String, Fault> {
+    let read = read(path).and_then(|samples| measure::growth(&samples));
+    read.map_err(|fault| usage(format!("read the samples {}: {fault}", path.display())))
 }
 
 /// Judges reports by a policy; returns the text to print and the exit code.

@@ -106,7 +106,7 @@ pub(super) const USES: &[(&str, &[&str])] = &[
         "measure",
         &[
             "cri", "doctor", "drive", "files", "history", "host", "limits", "metrics", "outcome",
-            "pleg", "recorder", "report", "run", "terminal", "workload",
+            "pleg", "recorder", "report", "run", "statistics", "terminal", "workload",
         ],
     ),
     (
