@@ -3,31 +3,20 @@
 //! The only module that reads a clock or the kernel's files.
 
 mod cgroup;
-mod checkpoint;
 mod clock;
 mod command;
-mod command_line;
 mod container_process;
-mod cpu_time;
 mod daemon;
 mod disturbance;
 mod facts;
 mod file_tree;
-mod filled_disk;
 mod interrupts;
 mod kubelet;
 mod leftovers;
 mod logs;
-mod monitor;
-mod owner;
 mod paused_kubelet;
-mod resources;
 mod runtime_process;
-mod signalling;
-mod stopped_runtime;
 mod subscriber_process;
-mod systemd_slice;
-mod unix_clients;
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -36,34 +25,32 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-use cgroup::Hierarchies;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource as Limited, getrlimit, setrlimit};
+
+use crate::history::{Holder, Host, HostInstant, Resource, RunId, Signal};
+use cgroup::Hierarchies;
 
 pub use cgroup::{CgroupError, PodCgroup};
 pub use clock::{BootTicks, Reactor, hold_up, now, step_clock};
 pub use command::CommandError;
-pub use container_process::{ProcessError, SeenProcess};
-pub use cpu_time::own_cpu_time;
-pub use daemon::{Daemon, daemons};
+pub use container_process::{Monitored, ProcessError, SeenProcess};
+pub use daemon::{Daemon, daemons, socket_clients};
 pub use disturbance::{Disturbance, undo_disturbances};
+pub use facts::ResourceError;
 pub use file_tree::FileTree;
-pub use filled_disk::FillError;
 pub use interrupts::{InterruptSignals, on_interrupt};
 pub use kubelet::{KubeletProcess, KubeletSettings, kubelets};
-pub use leftovers::{Leftover, unexplained_shims, unrecorded_monitors};
+pub use leftovers::{
+    Leftover, OwnId, OwnIds, Owner, is_uuid, unexplained_shims, unrecorded_monitors,
+};
 pub use logs::{LogDirectory, LogDirectoryError};
-pub use monitor::Monitored;
-pub use owner::{OwnId, OwnIds, Owner, is_uuid};
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
-pub use resources::ResourceError;
-pub use runtime_process::{RuntimeProcess, is_server_trusted, is_server_visible};
-pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, RuntimeEndError, start_stopped_runtime};
+pub use runtime_process::{
+    RuntimeCommands, RuntimeEnd, RuntimeEndError, RuntimeProcess, is_server_trusted,
+    is_server_visible, own_cpu_time, start_stopped_runtime,
+};
 pub use subscriber_process::{SubscriberProcess, connection_to_hold, hold_connection};
-pub use systemd_slice::SliceError;
-pub use unix_clients::socket_clients;
-
-use crate::history::{Holder, Host, HostInstant, Resource, RunId, Signal};
 
 /// The kernel under the runtime under test.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +119,7 @@ impl Kernel {
         match self {
             Self::Host => {
                 let socket = socket.ok_or(ResourceError::NoSocket)?;
-                resources::count(&RuntimeProcess::find(socket).await?, holder, ids)
+                facts::count(&RuntimeProcess::find(socket).await?, holder, ids)
             }
             Self::Simulated(simulated) => {
                 let held = |resource| (resource, simulated.held(resource, ids));
@@ -190,8 +177,8 @@ impl Kernel {
     }
 
     /// Runs the user's shell command, which runs and removes a container outside the CRI. A
-    /// simulated kernel runs such a container, too, whatever the command does. Fails if the command
-    /// cannot be run, fails, or does not end within `bound`.
+    /// simulated kernel always runs such a container as well. Fails if the command cannot be run,
+    /// fails, or does not end within `bound`.
     pub async fn run_outside_cri(
         &self,
         command: &str,
@@ -229,11 +216,11 @@ impl Kernel {
         };
         let Some(command) = command else {
             let process = RuntimeProcess::find(socket.ok_or(RuntimeEndError::NoSocket)?).await?;
-            stopped_runtime::note(Some(&commands.start));
+            runtime_process::note(Some(&commands.start));
             process.kill(bound).await?;
             return Ok(());
         };
-        stopped_runtime::note(Some(&commands.start));
+        runtime_process::note(Some(&commands.start));
         Ok(command::run(command, bound).await?)
     }
 
@@ -243,7 +230,7 @@ impl Kernel {
         match self {
             Self::Host => {
                 let started = command::start(command, bound).await;
-                stopped_runtime::note(None);
+                runtime_process::note(None);
                 started
             }
             Self::Simulated(simulated) => {

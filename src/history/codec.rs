@@ -23,7 +23,6 @@ pub use self::frames::FrameWriter;
 
 /// The version of the format, the only one that is read.
 pub const FORMAT_VERSION: u32 = 5;
-
 /// The longest message that is read: 16 MiB, as long as a kubelet accepts from a runtime, and one
 /// more for the fields around it. A damaged length cannot make the reader allocate more.
 pub const MESSAGE_LIMIT: usize = 17 << 20;
@@ -103,78 +102,6 @@ pub enum DecodeFault {
         offset: usize,
         version: u32,
     },
-}
-
-/// Appends one entry, with its length before it.
-pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
-    write_with_length(to, |to| Message::write(entry, to));
-}
-
-/// Reads entries that are in no frame, as far as they can be read.
-pub fn decode(bytes: &[u8]) -> Decoded {
-    let (mut entries, mut offset) = (Vec::new(), 0);
-    let mut fault = None;
-    while fault.is_none() && offset < bytes.len() {
-        match read_next(&bytes[offset..], offset, entries.is_empty()) {
-            Ok((entry, taken)) => {
-                entries.push(entry);
-                offset += taken;
-            }
-            Err(found) => fault = Some(found),
-        }
-    }
-    Decoded { entries, fault }
-}
-
-/// Reads the message that these bytes begin with; returns how many of them it takes with its
-/// length. A fault says that it is at `offset`; one of the first entry means that the bytes are no
-/// history, unless they are cut off or of another version.
-fn read_next(bytes: &[u8], offset: usize, first: bool) -> Result<(Entry, usize), DecodeFault> {
-    let next = read_entry(bytes, offset);
-    let is_head = match &next {
-        Ok((entry, _)) => matches!(entry.body, Body::RunBegan(_)),
-        Err(fault) => matches!(
-            fault,
-            DecodeFault::Truncated { .. } | DecodeFault::Version { .. }
-        ),
-    };
-    if first && !is_head {
-        return Err(DecodeFault::Headless);
-    }
-    next
-}
-
-fn read_entry(bytes: &[u8], offset: usize) -> Result<(Entry, usize), DecodeFault> {
-    let truncated = DecodeFault::Truncated { offset };
-    let (prefix, length) = read_length(bytes)
-        .map_err(|source| DecodeFault::Malformed { offset, source })?
-        .ok_or_else(|| truncated.clone())?;
-    let whole = usize::try_from(length)
-        .ok()
-        .filter(|length| *length <= MESSAGE_LIMIT)
-        .ok_or(DecodeFault::Oversized { offset, length })?;
-    let taken = prefix + whole;
-    let message = bytes.get(prefix..taken).ok_or(truncated)?;
-    let entry = Entry::read(message).map_err(|unreadable| match unreadable {
-        Unreadable::Lacks(what) => DecodeFault::Incomplete { offset, what },
-        Unreadable::Malformed(source) => DecodeFault::Malformed { offset, source },
-        Unreadable::Version(version) => DecodeFault::Version { offset, version },
-    })?;
-    Ok((entry, taken))
-}
-
-/// Reads the length before a message; returns the size of this prefix and the length. None if the
-/// bytes end within it.
-fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malformed> {
-    /// The longest length prefix that protobuf allows.
-    const PREFIX: usize = 10;
-    let prefix = &bytes[..bytes.len().min(PREFIX)];
-    if prefix.len() < PREFIX && prefix.iter().all(|byte| *byte >= 0x80) {
-        return Ok(None);
-    }
-    let mut rest = prefix;
-    let length = decode_varint(&mut rest)?;
-    Ok(Some((prefix.len() - rest.len(), length)))
 }
 
 /// Reads a history file entry by entry. The first fault is the end.
@@ -266,6 +193,78 @@ impl<R: BufRead> Iterator for StreamDecoder<R> {
             other => other,
         }))
     }
+}
+
+/// Appends one entry, with its length before it.
+pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
+    write_with_length(to, |to| Message::write(entry, to));
+}
+
+/// Reads entries that are in no frame, as far as they can be read.
+pub fn decode(bytes: &[u8]) -> Decoded {
+    let (mut entries, mut offset) = (Vec::new(), 0);
+    let mut fault = None;
+    while fault.is_none() && offset < bytes.len() {
+        match read_next(&bytes[offset..], offset, entries.is_empty()) {
+            Ok((entry, taken)) => {
+                entries.push(entry);
+                offset += taken;
+            }
+            Err(found) => fault = Some(found),
+        }
+    }
+    Decoded { entries, fault }
+}
+
+/// Reads the message that these bytes begin with; returns how many of them it takes with its
+/// length. A fault says that it is at `offset`; one of the first entry means that the bytes are no
+/// history, unless they are cut off or of another version.
+fn read_next(bytes: &[u8], offset: usize, first: bool) -> Result<(Entry, usize), DecodeFault> {
+    let next = read_entry(bytes, offset);
+    let is_head = match &next {
+        Ok((entry, _)) => matches!(entry.body, Body::RunBegan(_)),
+        Err(fault) => matches!(
+            fault,
+            DecodeFault::Truncated { .. } | DecodeFault::Version { .. }
+        ),
+    };
+    if first && !is_head {
+        return Err(DecodeFault::Headless);
+    }
+    next
+}
+
+fn read_entry(bytes: &[u8], offset: usize) -> Result<(Entry, usize), DecodeFault> {
+    let truncated = DecodeFault::Truncated { offset };
+    let (prefix, length) = read_length(bytes)
+        .map_err(|source| DecodeFault::Malformed { offset, source })?
+        .ok_or_else(|| truncated.clone())?;
+    let whole = usize::try_from(length)
+        .ok()
+        .filter(|length| *length <= MESSAGE_LIMIT)
+        .ok_or(DecodeFault::Oversized { offset, length })?;
+    let taken = prefix + whole;
+    let message = bytes.get(prefix..taken).ok_or(truncated)?;
+    let entry = Entry::read(message).map_err(|unreadable| match unreadable {
+        Unreadable::Lacks(what) => DecodeFault::Incomplete { offset, what },
+        Unreadable::Malformed(source) => DecodeFault::Malformed { offset, source },
+        Unreadable::Version(version) => DecodeFault::Version { offset, version },
+    })?;
+    Ok((entry, taken))
+}
+
+/// Reads the length before a message; returns the size of this prefix and the length. None if the
+/// bytes end within it.
+fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malformed> {
+    /// The longest length prefix that protobuf allows.
+    const PREFIX: usize = 10;
+    let prefix = &bytes[..bytes.len().min(PREFIX)];
+    if prefix.len() < PREFIX && prefix.iter().all(|byte| *byte >= 0x80) {
+        return Ok(None);
+    }
+    let mut rest = prefix;
+    let length = decode_varint(&mut rest)?;
+    Ok(Some((prefix.len() - rest.len(), length)))
 }
 
 /// Reads a whole history file from memory, as far as it can be read.

@@ -11,6 +11,29 @@ use super::any;
 use super::protobuf::{message, written_as};
 use super::{ContainerId, Labels, SandboxId, SandboxSpec, Text};
 
+/// A file that is on every host.
+const A_FILE: &str = "/dev/null";
+const MOUNTED: &str = "/mounted";
+/// The file that CRI-O mounts into every container, and demands of one that is restored.
+const HOSTS: &str = "/etc/hosts";
+/// A directory that is on every host.
+const A_DIRECTORY: &str = "/proc";
+/// The prefix of limits of huge pages, before the page size.
+const HUGEPAGES: &str = "hugepage_limits.";
+/// The prefix of settings for cgroup v2, before the name of the file.
+const UNIFIED: &str = "unified.";
+/// The signals that the suite sends: the name, and the number in Linux.
+const SENT: [(Signal, &str, u8); 8] = [
+    (Signal::HANGUP, "SIGHUP", 1),
+    (Signal::QUIT, "SIGQUIT", 3),
+    (Signal::KILL, "SIGKILL", 9),
+    (Signal::USER_1, "SIGUSR1", 10),
+    (Signal::USER_2, "SIGUSR2", 12),
+    (Signal::TERMINATE, "SIGTERM", 15),
+    (Signal::CONTINUE, "SIGCONT", 18),
+    (Signal::STOP, "SIGSTOP", 19),
+];
+
 /// A container to create.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -127,14 +150,6 @@ impl ContainerSpec {
     }
 }
 
-/// A file that is on every host.
-const A_FILE: &str = "/dev/null";
-const MOUNTED: &str = "/mounted";
-/// The file that CRI-O mounts into every container, and demands of one that is restored.
-const HOSTS: &str = "/etc/hosts";
-/// A directory that is on every host.
-const A_DIRECTORY: &str = "/proc";
-
 message! {
     /// The fields of `runtime.v1.ContainerStatus` that seldom differ from one status to the next.
     #[derive(Default, Eq)]
@@ -243,12 +258,8 @@ message! {
     }
 }
 
-/// The prefix of limits of huge pages, before the page size.
-const HUGEPAGES: &str = "hugepage_limits.";
-/// The prefix of settings for cgroup v2, before the name of the file.
-const UNIFIED: &str = "unified.";
-
 type Numbers<'a> = [(&'static str, &'a mut i64); 6];
+
 type Words<'a> = [(&'static str, &'a mut Text); 2];
 
 impl LinuxResources {
@@ -342,18 +353,6 @@ written_as! {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signal(pub i32);
-
-/// The signals that the suite sends: the name, and the number in Linux.
-const SENT: [(Signal, &str, u8); 8] = [
-    (Signal::HANGUP, "SIGHUP", 1),
-    (Signal::QUIT, "SIGQUIT", 3),
-    (Signal::KILL, "SIGKILL", 9),
-    (Signal::USER_1, "SIGUSR1", 10),
-    (Signal::USER_2, "SIGUSR2", 12),
-    (Signal::TERMINATE, "SIGTERM", 15),
-    (Signal::CONTINUE, "SIGCONT", 18),
-    (Signal::STOP, "SIGSTOP", 19),
-];
 
 impl Signal {
     /// The runtime's default. In a status: the runtime reports none.

@@ -26,7 +26,6 @@ use crate::limits;
 pub const RUNTIME_SERVICE: &str = "runtime.v1.RuntimeService";
 /// The image service of the CRI.
 pub const IMAGE_SERVICE: &str = "runtime.v1.ImageService";
-
 /// The methods of [`IMAGE_SERVICE`]; all others are of [`RUNTIME_SERVICE`].
 const IMAGE_METHODS: [&str; 5] = [
     "ImageFsInfo",
@@ -35,39 +34,8 @@ const IMAGE_METHODS: [&str; 5] = [
     "PullImage",
     "RemoveImage",
 ];
-
-/// Whether a request goes to the image service.
-pub fn is_of_images(request: &Request) -> bool {
-    IMAGE_METHODS.contains(&request.method())
-}
-
-pub fn decode_event(bytes: &[u8]) -> Result<Event, Unreadable> {
-    Event::read(bytes)
-}
-
-pub fn encode_event(event: &Event) -> Vec<u8> {
-    event.to_bytes()
-}
-
-fn labels(map: HashMap<String, String>) -> Labels {
-    map.into_iter().collect()
-}
-
-fn to_map(labels: &Labels) -> HashMap<String, String> {
-    labels
-        .iter()
-        .map(|(key, value)| (key.to_string(), value.to_string()))
-        .collect()
-}
-
-/// An image by its reference. CRI-O needs the reference that the user wrote as well.
-fn image_spec(reference: &str) -> v1::ImageSpec {
-    v1::ImageSpec {
-        image: reference.to_owned(),
-        user_specified_image: reference.to_owned(),
-        ..Default::default()
-    }
-}
+/// How many items one message of a streamed list has at most: few, so that there are several.
+const BATCH: usize = 2;
 
 /// Why a reply cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -126,8 +94,38 @@ impl From<DecodeError> for RequestError {
     }
 }
 
-/// How many items one message of a streamed list has at most: few, so that there are several.
-const BATCH: usize = 2;
+/// Whether a request goes to the image service.
+pub fn is_of_images(request: &Request) -> bool {
+    IMAGE_METHODS.contains(&request.method())
+}
+
+pub fn decode_event(bytes: &[u8]) -> Result<Event, Unreadable> {
+    Event::read(bytes)
+}
+
+pub fn encode_event(event: &Event) -> Vec<u8> {
+    event.to_bytes()
+}
+
+fn labels(map: HashMap<String, String>) -> Labels {
+    map.into_iter().collect()
+}
+
+fn to_map(labels: &Labels) -> HashMap<String, String> {
+    labels
+        .iter()
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect()
+}
+
+/// An image by its reference. CRI-O needs the reference that the user wrote as well.
+fn image_spec(reference: &str) -> v1::ImageSpec {
+    v1::ImageSpec {
+        image: reference.to_owned(),
+        user_specified_image: reference.to_owned(),
+        ..Default::default()
+    }
+}
 
 /// Decodes the CRI's response message of this name, see [`Request::response`]; of a streamed list,
 /// its messages one after another, which are parts of the list since they have its fields. Fails if

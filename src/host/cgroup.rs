@@ -1,4 +1,5 @@
-//! Creates and removes cgroups for the suite's own pods, as a kubelet does for all pods.
+//! Creates and removes cgroups for the suite's own pods, as a kubelet does for all pods; as
+//! systemd slices, if that is the cgroup driver.
 //!
 //! Such a cgroup is identified by its name, which contains the run, at the root of a hierarchy.
 //! Nothing else is changed: it is removed with `rmdir`, which refuses a cgroup with processes, and
@@ -14,15 +15,23 @@ use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use super::owner::{OwnIds, Owner, PREFIX, SHORTEST_ID, id_in};
-use super::{ProcessError, SliceError, systemd_slice};
+use super::ProcessError;
+use super::leftovers::{OwnIds, Owner, PREFIX, SHORTEST_ID, id_in};
 use crate::history::{CgroupDriver, RunId};
 
 /// The suffix of a systemd slice.
 const SLICE: &str = ".slice";
 /// The maximum depth of cgroups below a pod's: those of its containers, and those created by them.
 const DEPTH: usize = 8;
+/// How long systemd may take to accept a request, in seconds.
+const ACCEPTED_WITHIN: &str = "--timeout=10";
+const SYSTEMD: [&str; 3] = [
+    "org.freedesktop.systemd1",
+    "/org/freedesktop/systemd1",
+    "org.freedesktop.systemd1.Manager",
+];
 
 /// The name of a cgroup that a run creates for a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,7 +220,7 @@ impl Hierarchies {
     /// Creates a cgroup with a memory limit and without swap.
     pub(super) fn make(&self, cgroup: &PodCgroup, bytes: u64) -> Result<(), CgroupError> {
         if cgroup.is_slice {
-            return Ok(systemd_slice::start(&cgroup.to_string(), bytes)?);
+            return Ok(start(&cgroup.to_string(), bytes)?);
         }
         let memory = self.memory()?;
         let own = memory.root.join(cgroup.to_string());
@@ -235,7 +244,7 @@ impl Hierarchies {
             return Err(CgroupError::Busy);
         }
         if cgroup.is_slice {
-            systemd_slice::stop(&cgroup.to_string())?;
+            stop(&cgroup.to_string())?;
         }
         own.iter().try_for_each(|own| remove(own, DEPTH))
     }
@@ -313,6 +322,19 @@ impl Hierarchy {
             }
         }
     }
+}
+
+/// systemd failed to start or stop a slice.
+#[derive(Debug, thiserror::Error)]
+pub enum SliceError {
+    #[error("run busctl, a part of systemd: {0}")]
+    Busctl(#[from] io::Error),
+    #[error("systemd refuses {method} of {unit}: {said}")]
+    Refused {
+        method: &'static str,
+        unit: String,
+        said: String,
+    },
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> CgroupError {
@@ -414,4 +436,44 @@ fn remove(path: &Path, depth: usize) -> Result<(), CgroupError> {
         Err(fault) if fault.kind() != ErrorKind::NotFound => Err(at(path)(fault)),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Starts a slice with a memory limit and without swap.
+pub(super) fn start(unit: &str, memory_bytes: u64) -> Result<(), SliceError> {
+    let limit = memory_bytes.to_string();
+    let properties = [
+        ["Description", "s", "a pod of cri-event-conformance"],
+        ["MemoryAccounting", "b", "true"],
+        ["MemoryMax", "t", &limit],
+        ["MemorySwapMax", "t", "0"],
+    ];
+    let count = properties.len().to_string();
+    let head = ["ssa(sv)a(sa(sv))", unit, "fail", &count];
+    // No auxiliary units.
+    let arguments = [&head[..], properties.as_flattened(), &["0"]].concat();
+    call_systemd("StartTransientUnit", unit, &arguments)
+}
+
+/// Stops an empty slice, which removes it. It is no error if there is none.
+pub(super) fn stop(unit: &str) -> Result<(), SliceError> {
+    match call_systemd("StopUnit", unit, &["ss", unit, "fail"]) {
+        Err(SliceError::Refused { said, .. }) if said.contains("not loaded") => Ok(()),
+        done => done,
+    }
+}
+
+fn call_systemd(method: &'static str, unit: &str, arguments: &[&str]) -> Result<(), SliceError> {
+    let output = Command::new("busctl")
+        .args([ACCEPTED_WITHIN, "call"])
+        .args(SYSTEMD)
+        .arg(method)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let unit = unit.to_owned();
+    Err(SliceError::Refused { method, unit, said })
 }

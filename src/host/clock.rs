@@ -128,7 +128,7 @@ impl std::fmt::Display for BootTicks {
     }
 }
 
-/// Advances a simulated clock while no task can run, whatever is due.
+/// Advances a simulated clock while no task can run, past due deadlines.
 pub async fn hold_up(by: std::time::Duration) {
     if simulated_now().is_some() {
         tokio::time::advance(by).await;

@@ -1,7 +1,7 @@
 //! Runs the user's shell commands on this host.
 //!
 //! A command has its own process group and a unique variable in its environment, which its child
-//! processes inherit: what it leaves behind is killed, as is all of it on a timeout or when the
+//! processes inherit: leftover processes are killed, as are all on a timeout or when the
 //! caller stops waiting. Only processes that have cleared their environment and left the group
 //! survive. A command that starts a runtime is the exception: the processes that it leaves are not
 //! killed.
@@ -141,8 +141,8 @@ pub(super) async fn start(command: &str, bound: Duration) -> Result<(), CommandE
     }
 }
 
-/// Runs a program in its own process group, without a shell, and returns what it prints to standard
-/// output, at most 1 MiB. The group is killed if it does not end within `bound`.
+/// Runs a program in its own process group, without a shell, and returns its standard output, at
+/// most 1 MiB. The group is killed if it does not end within `bound`.
 pub(super) fn output(
     program: &Path,
     arguments: &[&str],
@@ -230,7 +230,7 @@ impl Drop for Running {
 /// Kills all processes with this mark and their new children, for a limited number of rounds.
 fn end_marked(mark: &str) {
     const ROUNDS: u32 = 16;
-    /// What the kernel needs at most on an overloaded node.
+    /// The most time that the kernel needs on an overloaded node.
     const END: Duration = Duration::from_secs(5);
     for _ in 0..ROUNDS {
         let found = marked(mark);

@@ -1,22 +1,31 @@
-//! Finds the processes of the runtime's sandboxes and containers in `/proc`.
+//! Finds the processes of the runtime's sandboxes and containers in `/proc`, and the runtime's
+//! monitor of a container: the parent of the container's process, which outlives it and reports its
+//! exit.
 //!
 //! A process belongs to a sandbox or container if its cgroup is named by the id, and if it began
 //! after the call that made the object. It is signalled only through a handle that was opened
 //! before that check, so that a reused pid does no harm.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
 
-use super::Kernel;
 use super::clock::{self, BootTicks};
-use super::owner::{OwnId, SHORTEST_ID, id_in};
+use super::leftovers::{SHORTEST_ID, id_in};
 use super::runtime_process::shares_pids;
-use crate::history::{self, HostInstant};
+use super::{Disturbance, Kernel, OwnId};
+use crate::history::{HostInstant, Signal};
+
+/// CRI-O's monitor of a container.
+pub(super) const CONMON: &str = "conmon";
 
 /// Why the process of a sandbox or container cannot be found or signalled.
 #[derive(Debug, thiserror::Error)]
@@ -43,47 +52,6 @@ pub enum ProcessError {
 pub(super) struct ProcessHandle {
     pid: Pid,
     handle: OwnedFd,
-}
-
-/// The process of the sandbox or container with this id. Fails if it cannot be found, or is not
-/// unique.
-pub(super) fn find(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
-    check(own)?;
-    let mut found = Vec::new();
-    for pid in processes()? {
-        if is_of(pid, own) {
-            found.extend(hold(pid, own)?);
-        }
-    }
-    match (found.pop(), found.len()) {
-        (Some(held), 0) => Ok(held),
-        (None, _) => Err(ProcessError::Missing(own.to_string())),
-        (Some(_), others) => Err(ProcessError::Several(own.to_string(), others + 1)),
-    }
-}
-
-fn check(own: &OwnId) -> Result<(), ProcessError> {
-    if own.id.len() < SHORTEST_ID {
-        return Err(ProcessError::Vague(own.to_string()));
-    }
-    Ok(())
-}
-
-/// The process of the container with this id, which has only one. The processes with the highest
-/// numbers are looked at first, mostly the newest ones: on a node with many others this is much
-/// faster than [`find`], which looks at all.
-pub(super) fn find_newest(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
-    check(own)?;
-    let mut processes = processes()?;
-    processes.sort_unstable_by_key(|pid| std::cmp::Reverse(pid.as_raw_nonzero()));
-    for pid in processes {
-        if is_of(pid, own)
-            && let Some(held) = hold(pid, own)?
-        {
-            return Ok(held);
-        }
-    }
-    Err(ProcessError::Missing(own.to_string()))
 }
 
 /// A process that was seen: its pid may be that of another one later.
@@ -138,26 +106,6 @@ impl Kernel {
     }
 }
 
-/// All processes of this host, by their numbers.
-fn processes() -> io::Result<Vec<Pid>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let pid = name.to_str().and_then(|name| name.parse().ok());
-        found.extend(pid.and_then(Pid::from_raw));
-    }
-    Ok(found)
-}
-
-/// Whether a process is in the cgroup with this id.
-pub(super) fn exists(own: &OwnId) -> Result<bool, ProcessError> {
-    match find(own) {
-        Ok(_) | Err(ProcessError::Several(..)) => Ok(true),
-        Err(ProcessError::Missing(_)) => Ok(false),
-        Err(fault) => Err(fault),
-    }
-}
-
 impl ProcessHandle {
     /// Opens a handle; none if there is no such process.
     pub(super) fn open(pid: Pid) -> io::Result<Option<Self>> {
@@ -188,9 +136,9 @@ impl ProcessHandle {
         // The handle is that of the parent if the parent is still there.
         Ok(parent.filter(|_| parent_of(self.pid) == Some(pid)))
     }
-    pub(super) fn signal(&self, signal: history::Signal) -> io::Result<()> {
+    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
         let number = signal.linux_number().map(i32::from);
-        let Some(signal) = number.and_then(Signal::from_named_raw) else {
+        let Some(signal) = number.and_then(rustix::process::Signal::from_named_raw) else {
             let message = format!("no number of {signal} is known");
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         };
@@ -199,7 +147,7 @@ impl ProcessHandle {
 
     /// Kills it and blocks until it has ended; returns when that was.
     pub(super) fn end(&self, bound: Duration) -> Result<HostInstant, ProcessError> {
-        self.signal(history::Signal::KILL)?;
+        self.signal(Signal::KILL)?;
         if has_ended(&self.handle, bound)? {
             Ok(clock::now())
         } else {
@@ -210,7 +158,7 @@ impl ProcessHandle {
     /// Kills it and waits for its end; returns its pid.
     pub(super) async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
         let number = self.number();
-        self.signal(history::Signal::KILL)?;
+        self.signal(Signal::KILL)?;
         let handle = self.handle;
         let ended = tokio::task::spawn_blocking(move || has_ended(&handle, bound)).await;
         if ended.map_err(io::Error::from)?? {
@@ -218,6 +166,198 @@ impl ProcessHandle {
         } else {
             Err(ProcessError::Lives(number, bound))
         }
+    }
+}
+
+/// A container with a monitor, by its id and that of its sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitored {
+    pub container: OwnId,
+    pub sandbox: OwnId,
+}
+
+/// A monitor with its name, and the process that it monitors.
+pub(super) struct Monitor {
+    handle: ProcessHandle,
+    name: String,
+    reports_in: PathBuf,
+    child: ProcessHandle,
+}
+
+impl Monitor {
+    /// The monitor of a container.
+    pub(super) fn find(of: &Monitored) -> Result<Self, ProcessError> {
+        let child = find(&of.container)?;
+        let unmonitored = |parent| ProcessError::Unmonitored(of.container.to_string(), parent);
+        let missing = || unmonitored("gone".to_owned());
+        let handle = child.parent()?.ok_or_else(missing)?;
+        let number = handle.number();
+        let command = std::fs::read(Path::new("/proc").join(number.to_string()).join("cmdline"));
+        let command = command.unwrap_or_default();
+        let command = String::from_utf8_lossy(&command);
+        let command = CommandLine::parse(&command).ok_or_else(missing)?;
+        let name = format!("{number} ({})", command.program);
+        let reports_in = place_of(number, command.reports_in());
+        let started_for = |own: &OwnId| {
+            let is_of = command.monitors() == Some(own.id.as_str());
+            let folder = Path::new("/proc").join(number.to_string());
+            is_of && began(&folder).is_some_and(|began| began >= own.since)
+        };
+        let is_ours = started_for(&of.container) || started_for(&of.sandbox);
+        if is_ours {
+            Ok(Self {
+                handle,
+                name,
+                reports_in,
+                child,
+            })
+        } else {
+            Err(unmonitored(format!("process {name}")))
+        }
+    }
+
+    /// Its name, and the directory in which it leaves its reports.
+    pub(super) fn place(&self) -> (&str, &Path) {
+        (&self.name, &self.reports_in)
+    }
+
+    /// Kills it and waits for its end, and before it the container's process if asked to, without
+    /// its notice; returns its name.
+    pub(super) async fn kill(
+        self,
+        with_container: bool,
+        bound: Duration,
+    ) -> Result<String, ProcessError> {
+        if with_container {
+            self.handle.signal(Signal::STOP)?;
+            // Killed below, the frozen monitor does not stay.
+            let killed = self.child.signal(Signal::KILL);
+            self.handle.kill(bound).await?;
+            killed?;
+        } else {
+            self.handle.kill(bound).await?;
+        }
+        Ok(self.name)
+    }
+
+    pub(super) fn freeze(self) -> io::Result<Disturbance> {
+        let handle = Arc::new(self.handle);
+        let thawed = handle.clone();
+        let frozen = Disturbance::new(&self.name, move || thaw(&thawed));
+        handle.signal(Signal::STOP)?;
+        Ok(frozen)
+    }
+}
+
+pub(super) struct CommandLine<'a> {
+    pub(super) program: &'a str,
+    arguments: Vec<&'a str>,
+}
+
+impl<'a> CommandLine<'a> {
+    /// Parses `/proc/PID/cmdline`, in which each argument ends with NUL.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let text = text.strip_suffix('\0').unwrap_or(text);
+        let mut words = text.split('\0');
+        let program = Path::new(words.next()?).file_name()?.to_str()?;
+        let arguments = words.collect();
+        Some(Self { program, arguments })
+    }
+
+    /// The argument after this one.
+    pub(super) fn after(&self, name: &str) -> Option<&'a str> {
+        let mut pairs = self.arguments.windows(2);
+        pairs.find_map(|pair| (pair[0] == name).then_some(pair[1]))
+    }
+
+    /// The container that CRI-O's monitor, or the sandbox that containerd's shim was started for.
+    pub(super) fn monitors(&self) -> Option<&'a str> {
+        if self.program.starts_with("containerd-shim") {
+            let is_cris = self.after("-namespace") == Some("k8s.io");
+            self.after("-id").filter(|_| is_cris)
+        } else if self.program == CONMON {
+            self.after("-c")
+        } else {
+            None
+        }
+    }
+
+    /// Whether it is the monitor of a container, with any arguments.
+    pub(super) fn is_monitor(&self) -> bool {
+        self.program.starts_with("containerd-shim") || self.program.starts_with(CONMON)
+    }
+
+    /// The directory in which a monitor leaves its reports, as it calls it: CRI-O's the exit code;
+    /// containerd's works in the directory of the sandbox.
+    fn reports_in(&self) -> &'a str {
+        self.after("--exit-dir").unwrap_or(".")
+    }
+
+    /// The container that an OCI runtime creates: the last argument of `runc … create … ID`.
+    pub(super) fn creates(&self) -> Option<&'a str> {
+        let creates = self.arguments.contains(&"create");
+        self.arguments.last().copied().filter(|_| creates)
+    }
+}
+
+/// The process of the sandbox or container with this id. Fails if it cannot be found, or is not
+/// unique.
+pub(super) fn find(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
+    check(own)?;
+    let mut found = Vec::new();
+    for pid in processes()? {
+        if is_of(pid, own) {
+            found.extend(hold(pid, own)?);
+        }
+    }
+    match (found.pop(), found.len()) {
+        (Some(held), 0) => Ok(held),
+        (None, _) => Err(ProcessError::Missing(own.to_string())),
+        (Some(_), others) => Err(ProcessError::Several(own.to_string(), others + 1)),
+    }
+}
+
+fn check(own: &OwnId) -> Result<(), ProcessError> {
+    if own.id.len() < SHORTEST_ID {
+        return Err(ProcessError::Vague(own.to_string()));
+    }
+    Ok(())
+}
+
+/// The process of the container with this id, which has only one. The processes with the highest
+/// numbers are looked at first, mostly the newest ones: on a node with many others this is much
+/// faster than [`find`], which looks at all.
+pub(super) fn find_newest(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
+    check(own)?;
+    let mut processes = processes()?;
+    processes.sort_unstable_by_key(|pid| std::cmp::Reverse(pid.as_raw_nonzero()));
+    for pid in processes {
+        if is_of(pid, own)
+            && let Some(held) = hold(pid, own)?
+        {
+            return Ok(held);
+        }
+    }
+    Err(ProcessError::Missing(own.to_string()))
+}
+
+/// All processes of this host, by their numbers.
+fn processes() -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse().ok());
+        found.extend(pid.and_then(Pid::from_raw));
+    }
+    Ok(found)
+}
+
+/// Whether a process is in the cgroup with this id.
+pub(super) fn exists(own: &OwnId) -> Result<bool, ProcessError> {
+    match find(own) {
+        Ok(_) | Err(ProcessError::Several(..)) => Ok(true),
+        Err(ProcessError::Missing(_)) => Ok(false),
+        Err(fault) => Err(fault),
     }
 }
 
@@ -275,103 +415,23 @@ fn is_within(cgroups: &str, id: &str) -> bool {
     id.len() >= SHORTEST_ID && parts.any(|part| id_in(part) == id && !part.contains("conmon"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn own(id: &str) -> OwnId {
-        let (id, since) = (id.to_owned(), BootTicks(0));
-        OwnId { id, since }
+/// A directory that is relative to where a process works, as this process can reach it.
+fn place_of(process: u32, directory: &str) -> PathBuf {
+    let process = PathBuf::from(format!("/proc/{process}"));
+    match directory.strip_prefix('/') {
+        Some(absolute) => process.join("root").join(absolute),
+        None => process.join("cwd").join(directory),
     }
+}
 
-    #[test]
-    fn a_cgroup_names_its_sandbox_in_its_last_part() {
-        assert!(names("0::/k8s.io/abc\n", "abc"));
-        assert!(names("9:cpu:/\n8:memory:/pods/crio-abc.scope\n", "abc"));
-        assert!(!names("0::/pods/crio-conmon-abc.scope\n", "abc"));
-        for other in [
-            "/abc/another",
-            "/k8s.io/abcd",
-            "/x.abc",
-            "/crio-abc.service",
-            "/1-abc",
-        ] {
-            assert!(!names(&format!("0::{other}\n"), "abc"), "{other}");
-        }
-        assert!(!names("", "abc"));
+/// Lets a monitor run on. It is no error if it has ended.
+fn thaw(monitor: &ProcessHandle) -> io::Result<()> {
+    match monitor.signal(Signal::CONTINUE) {
+        Err(fault) if is_gone(&fault) => Ok(()),
+        thawed => thawed,
     }
+}
 
-    #[test]
-    fn no_process_is_that_of_a_sandbox_that_is_not_there() {
-        for find in [find, find_newest] {
-            let missing = find(&own("no-sandbox-has-such-an-id-at-all")).unwrap_err();
-            assert!(matches!(missing, ProcessError::Missing(_)), "{missing}");
-        }
-        assert!(!exists(&own("no-sandbox-has-such-an-id-at-all")).unwrap());
-    }
-
-    #[test]
-    fn the_end_of_a_killed_process_is_after_its_kill() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("600")
-            .spawn()
-            .unwrap();
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        let process = ProcessHandle::open(pid).unwrap().unwrap();
-        let before = clock::now();
-        let ended = process.end(Duration::from_secs(60)).unwrap();
-        assert!(ended > before && ended <= clock::now());
-        child.wait().unwrap();
-    }
-
-    #[test]
-    fn a_process_that_was_seen_has_ended_even_as_a_zombie() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("600")
-            .spawn()
-            .unwrap();
-        let pid = child.id();
-        let began = began(&SeenProcess::folder(pid)).unwrap();
-        let has_ended = |began| Kernel::Host.has_ended("any", SeenProcess { pid, began });
-        assert!(!has_ended(began));
-        assert!(has_ended(BootTicks(began.0 + 1)), "another process");
-        let number = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        let process = ProcessHandle::open(number).unwrap().unwrap();
-        process.end(Duration::from_secs(60)).unwrap();
-        assert!(has_ended(began), "a zombie");
-        child.wait().unwrap();
-        assert!(has_ended(began));
-    }
-
-    #[test]
-    fn the_process_of_a_container_is_in_its_cgroup() {
-        let id = "0123456789abcdef0123456789abcdef";
-        assert!(is_within(&format!("0::/k8s.io/{id}\n"), id));
-        assert!(is_within(
-            &format!("2:cpu:/\n1:a:/p/crio-{id}.scope/init.scope\n"),
-            id
-        ));
-        for other in [
-            format!("0::/k8s.io/{id}0"),
-            format!("0::/crio-conmon-{id}.scope"),
-            "0::/".to_owned(),
-        ] {
-            assert!(!is_within(&other, id), "{other}");
-        }
-        assert!(!is_within("0::/short", "short"));
-        let own = std::process::id();
-        assert_eq!(Kernel::Host.process_of(id, own), None, "that of a guest");
-        assert_eq!(Kernel::Host.process_of(id, 0), None);
-    }
-
-    #[test]
-    fn an_id_that_others_may_bear_kills_nobody() {
-        for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
-            for find in [find, find_newest] {
-                let vague = find(&own(id)).unwrap_err();
-                assert!(matches!(vague, ProcessError::Vague(_)), "{vague}");
-            }
-            assert!(exists(&own(id)).is_err(), "{id}");
-        }
-    }
+fn is_gone(fault: &io::Error) -> bool {
+    fault.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }

@@ -1,4 +1,4 @@
-//! A directory that stands for `/`: this host's root, that of a process, or one of a test.
+//! A directory in the place of `/`: this host's root, that of a process, or one of a test.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// The maximum number of entries of a directory that are listed.
 const ENTRIES: usize = 100_000;
 
-/// A directory that stands for `/`. Links are resolved inside it.
+/// A directory in the place of `/`. Links are resolved inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileTree {
     root: PathBuf,
@@ -83,7 +83,7 @@ impl FileTree {
         Ok(names.into_iter().map(|name| path.join(name)).collect())
     }
 
-    /// Runs a program of the tree, as a process of this host, and returns what it prints, at most 1
+    /// Runs a program of the tree, as a process of this host, and returns its output, at most 1
     /// MiB. Fails if it cannot be run, fails, or does not end within `bound`.
     pub fn output_of(
         &self,
@@ -94,9 +94,9 @@ impl FileTree {
         command::output(&self.outside(program.as_ref()), arguments, bound)
     }
 
-    /// Runs a program as [`output_of`](Self::output_of) does, but only if nobody but root and the
-    /// user of this process can have put it there: root must not run the programs of others. Fails
-    /// if it cannot be run, belongs to another user, or others can write to it.
+    /// Runs a program as [`output_of`](Self::output_of) does, but only if no user except for root
+    /// and that of this process can have put it there: root must not run foreign programs. Fails if
+    /// it cannot be run, belongs to another user, or others can write to it.
     pub(super) fn output_of_trusted(
         &self,
         program: &Path,

@@ -1,27 +1,35 @@
-//! Finds processes that have outlived their container or sandbox.
+//! The objects of a run on this host: their names and ids, and processes that have outlived their
+//! container or sandbox.
+//!
+//! Files and cgroups are identified by the run and its process in their names.
 //!
 //! A process belongs to a container or sandbox if a cgroup in its path is named by the id, or if it
 //! is a shim or a monitor started for the id; and if it began after the call that made the object.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::io;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::Hierarchies;
-use super::command_line::{CONMON, CommandLine};
-use super::container_process::began;
-use super::is_alive;
-use super::owner::{OwnId, OwnIds, Owner, SHORTEST_ID, id_in};
+use super::clock::BootTicks;
+use super::container_process::{CONMON, CommandLine, began};
+use super::{is_alive, this_process};
 use crate::files;
 use crate::history::RunId;
 
 /// The mount point of procfs.
 const PROC: &str = "/proc";
+/// The prefix of the names of everything that runs create on a host.
+pub(super) const PREFIX: &str = "cri-event-conformance-";
+/// The minimum length of an id, in bytes. Those of containerd and CRI-O have 64.
+pub(super) const SHORTEST_ID: usize = 32;
 
 /// A process that has outlived its container or sandbox, with a handle on it.
 #[derive(Debug)]
@@ -64,6 +72,134 @@ impl fmt::Display for Leftover {
         let Ownership { id, seen_in } = &self.belongs;
         let (pid, program) = (self.pid.as_raw_nonzero(), &self.program);
         write!(f, "process {pid} ({program}) of {id}, as {seen_in} shows")
+    }
+}
+
+/// A run and its process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    run: String,
+    process: String,
+}
+
+impl Owner {
+    pub fn new(run: &RunId) -> Self {
+        Self {
+            run: run.to_string(),
+            process: this_process(),
+        }
+    }
+
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The process of the run, as [`is_alive`](super::is_alive) takes it.
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// When the process began; none if its name does not say.
+    pub(super) fn began(&self) -> Option<BootTicks> {
+        self.process.split_once('-')?.1.parse().ok()
+    }
+
+    /// Parses the name of a file or cgroup; none if it is not the name of a run's.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        let (run, process) = name.strip_prefix(PREFIX)?.split_once('.')?;
+        Self::parse(run, process)
+    }
+
+    /// Parses the parts of a name; none if they are not a run's, whose id is a UUID.
+    pub fn parse(run: &str, process: &str) -> Option<Self> {
+        let mut letters = process.bytes();
+        let is_word = letters.all(|it| it.is_ascii_alphanumeric() || it == b'-');
+        (is_uuid(run) && is_word && !process.is_empty()).then(|| Self {
+            run: run.to_owned(),
+            process: process.to_owned(),
+        })
+    }
+}
+
+/// The id of a sandbox or container that a call of a run made. Its processes began after that call
+/// did: an older one is of something else that bears the id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnId {
+    pub id: String,
+    pub since: BootTicks,
+}
+
+impl fmt::Display for OwnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)
+    }
+}
+
+/// The ids of sandboxes and containers that calls of a run made. Ids that are too short to be
+/// unique are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnIds(BTreeMap<String, BootTicks>);
+
+impl OwnIds {
+    /// Adds an id. One that is there keeps its time.
+    pub fn insert(&mut self, OwnId { id, since }: OwnId) {
+        if id.len() >= SHORTEST_ID {
+            self.0.entry(id).or_insert(since);
+        }
+    }
+
+    /// The id with its time; none if it is not among these.
+    pub fn get(&self, id: &str) -> Option<OwnId> {
+        let (id, since) = self.0.get_key_value(id)?;
+        let (id, since) = (id.clone(), *since);
+        Some(OwnId { id, since })
+    }
+
+    /// Whether it is among these.
+    pub fn contains(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those for which this holds.
+    pub fn only(&self, holds: impl Fn(&str) -> bool) -> Self {
+        self.iter().filter(|own| holds(&own.id)).collect()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = OwnId> {
+        let all = self.0.iter();
+        all.map(|(id, since)| OwnId {
+            id: id.clone(),
+            since: *since,
+        })
+    }
+
+    /// Whether a process that began then may be of this id.
+    fn may_own(&self, id: &str, began: BootTicks) -> bool {
+        self.0.get(id).is_some_and(|since| began >= *since)
+    }
+}
+
+impl FromIterator<OwnId> for OwnIds {
+    fn from_iter<T: IntoIterator<Item = OwnId>>(ids: T) -> Self {
+        let mut all = Self::default();
+        all.extend(ids);
+        all
+    }
+}
+
+impl Extend<OwnId> for OwnIds {
+    fn extend<T: IntoIterator<Item = OwnId>>(&mut self, ids: T) {
+        ids.into_iter().for_each(|own| self.insert(own));
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.run, self.process)
     }
 }
 
@@ -257,8 +393,8 @@ fn log_directory(specification: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(directory.as_str()?))
 }
 
-/// Whether this process has our user and PID namespace, and so may kill whatever we may: another
-/// process could name a foreign container in order to have us kill it.
+/// Whether this process has our user and PID namespace, and so may kill the same processes as we
+/// may: another process could name a foreign container in order to have us kill it.
 fn is_equal(process: &Path) -> bool {
     let namespace = |process: &Path| std::fs::read_link(process.join("ns/pid")).ok();
     let same_user = std::fs::metadata(process)
@@ -267,214 +403,21 @@ fn is_equal(process: &Path) -> bool {
     same_user && own.is_some() && namespace(process) == own
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::{Child, Command};
+/// Whether this is a UUID as the suite writes one.
+pub fn is_uuid(text: &str) -> bool {
+    uuid::Uuid::try_parse(text).is_ok_and(|uuid| uuid.to_string() == text)
+}
 
-    use super::*;
-    use crate::host::BootTicks;
-
-    const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
-    const OTHER: &str = "1d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
-
-    /// When the process of the run began, and the call that made the objects.
-    const SINCE: BootTicks = BootTicks(345);
-
-    fn own(id: &str) -> OwnId {
-        let (id, since) = (id.to_owned(), SINCE);
-        OwnId { id, since }
-    }
-
-    fn is_one(id: &str) -> bool {
-        id == ID
-    }
-
-    /// The line of a process that began then, in `stat`.
-    fn stat(state: char, began: BootTicks) -> String {
-        format!("1 (a) b) {state} 1{} {began} 0\n", " 0".repeat(17))
-    }
-
-    #[test]
-    fn a_cgroup_with_the_id_in_its_path_is_of_the_container() {
-        for path in [
-            format!("0::/k8s.io/{ID}"),
-            format!("9:cpu:/\n8:memory:/pods/crio-{ID}.scope"),
-            format!("0::/system.slice/cri-containerd-{ID}.scope"),
-            format!("0::/pods/crio-conmon-{ID}.scope"),
-            format!("0::/k8s.io/{ID}/below"),
-        ] {
-            let owner = by_cgroup(&path, is_one);
-            assert_eq!(owner.unwrap().id, ID, "{path}");
-        }
-        for path in [
-            format!("0::/k8s.io/{OTHER}"),
-            format!("0::/k8s.io/{ID}0"),
-            format!("0::/k8s.io/{}", &ID[..63]),
-            format!("0::/k8s.io/x.{ID}"),
-            format!("0::/user.slice/{ID}.service"),
-            format!("0::/user.slice/app-1-{ID}.scope"),
-            format!("8:name={ID}:/"),
-        ] {
-            assert_eq!(by_cgroup(&path, is_one), None, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_shim_or_a_monitor_is_of_the_container_that_it_was_started_for() {
-        let of = |arguments: &[&str]| by_command(&arguments.join("\0"), is_one).is_some();
-        let shim = "/usr/bin/containerd-shim-runc-v2";
-        assert!(of(&[
-            shim,
-            "-namespace",
-            "k8s.io",
-            "-id",
-            ID,
-            "-address",
-            "/run/c.sock"
-        ]));
-        assert!(of(&["conmon", "-b", "/run/bundle", "-c", ID]));
-        assert!(!of(&[shim, "-namespace", "k8s.io", "-id", OTHER]));
-        assert!(!of(&[shim, "-namespace", "moby", "-id", ID]));
-        assert!(!of(&[shim, "-namespace", "k8s.io", "-address", ID]));
-        assert!(!of(&["/usr/bin/tail", "-namespace", "k8s.io", "-id", ID]));
-        assert!(of(&[
-            "/usr/bin/crun",
-            "--root",
-            "/r",
-            "create",
-            "--bundle",
-            "/b",
-            ID
-        ]));
-        assert!(!of(&[
-            "/usr/bin/crun",
-            "--root",
-            "/r",
-            "create",
-            "--bundle",
-            ID,
-            OTHER
-        ]));
-        assert!(!of(&["/usr/bin/crun", "--root", "/r", "state", ID]));
-        assert!(!of(&["crictl", "-c", ID]));
-        assert!(!of(&[""]));
-    }
-
-    const LOG: &str = "/var/log/cri-event-conformance-6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d.12-345";
-
-    /// What a process with this command line monitors, whose sandbox has this log directory.
-    fn monitors(command: &[&str], log_directory: &str) -> Option<String> {
-        let process = tempfile::tempdir().unwrap();
-        fs::write(process.path().join("cmdline"), command.join("\0") + "\0").unwrap();
-        fs::create_dir(process.path().join("cwd")).unwrap();
-        let annotations = serde_json::json!({
-            "io.kubernetes.cri.sandbox-log-directory": log_directory
-        });
-        let specification = serde_json::json!({ "annotations": annotations }).to_string();
-        fs::write(process.path().join("cwd/config.json"), specification).unwrap();
-        let runs =
-            [
-                Owner::from_name(
-                    "cri-event-conformance-6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d.12-345",
-                )
-                .unwrap(),
-            ];
-        let mut found = [BootTicks(344), SINCE].map(|began| {
-            fs::write(process.path().join("stat"), stat('S', began)).unwrap();
-            monitored_by(process.path(), &runs)
-        });
-        assert_eq!(found[0], None, "older than the run");
-        found[1].take().map(|own| own.id)
-    }
-
-    #[test]
-    fn a_monitor_is_of_the_run_that_its_log_is_of() {
-        let of = |program: &str, log: &str, id: &str| {
-            monitors(&[program, "-b", "/run/bundle", "-c", id, "-l", log], LOG)
-        };
-        let log = format!("{LOG}/pod_c_0.log");
-        assert_eq!(of("/usr/bin/conmon", &log, ID).as_deref(), Some(ID));
-        let other = "/var/log/cri-event-conformance-7a1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d.12-345/pod_c_0.log";
-        for (program, log, id) in [
-            ("conmon", other, ID),
-            ("conmon", "/var/log/pods/pod_c_0.log", ID),
-            ("conmon", &log, "short"),
-            ("tail", &log, ID),
-        ] {
-            assert_eq!(of(program, log, id), None, "{program} {log} {id}");
-        }
-    }
-
-    #[test]
-    fn a_shim_is_of_the_run_that_its_sandboxs_log_directory_is_of() {
-        let shim = "/usr/bin/containerd-shim-runc-v2";
-        let of = |namespace: &str, log: &str| {
-            monitors(
-                &[shim, "-namespace", namespace, "-id", ID, "-address", "s"],
-                log,
-            )
-        };
-        assert_eq!(of("k8s.io", LOG).as_deref(), Some(ID));
-        assert_eq!(of("moby", LOG), None);
-        assert_eq!(of("k8s.io", "/var/log/pods/kube-system_a_b"), None);
-        assert_eq!(of("k8s.io", &LOG.replace("6f1c", "7a1c")), None);
-    }
-
-    #[test]
-    fn a_process_of_ours_is_equal_to_us_and_one_that_is_gone_is_not() {
-        assert!(is_equal(&Path::new(PROC).join("self")));
-        assert!(!is_equal(&Path::new(PROC).join("0")));
-    }
-
-    /// A process that waits, and is shown in a `/proc` of the test's own, in this cgroup.
-    fn sleeper(proc: &Path, id: &str, began: BootTicks) -> Child {
-        let child = Command::new("sleep").arg("600").spawn().unwrap();
-        let own = proc.join(child.id().to_string());
-        fs::create_dir(&own).unwrap();
-        fs::write(own.join("cgroup"), format!("0::/k8s.io/{id}\n")).unwrap();
-        fs::write(own.join("comm"), "sleep\n").unwrap();
-        fs::write(own.join("stat"), stat('S', began)).unwrap();
-        child
-    }
-
-    #[test]
-    fn what_is_found_is_killed_and_nothing_else() {
-        let proc = tempfile::tempdir().unwrap();
-        let mut ours = sleeper(proc.path(), ID, SINCE);
-        let older = sleeper(proc.path(), ID, BootTicks(344));
-        let another = sleeper(proc.path(), OTHER, SINCE);
-        fs::create_dir(proc.path().join("self")).unwrap();
-        let wanted = [own(ID), own("short")].into_iter().collect();
-        let found = find_in(proc.path(), &wanted);
-        let message: Vec<_> = found.iter().map(ToString::to_string).collect();
-        let pid = ours.id();
-        let expected = format!("process {pid} (sleep) of {ID}, as its cgroup /k8s.io/{ID} shows");
-        assert_eq!(message, [expected]);
-        for found in found {
-            found.kill().unwrap();
-        }
-        assert_eq!(ours.wait().unwrap().signal(), Some(9));
-        for mut spared in [older, another] {
-            assert_eq!(spared.try_wait().unwrap(), None);
-            spared.kill().unwrap();
-            spared.wait().unwrap();
-        }
-    }
-
-    #[test]
-    fn nothing_is_found_by_no_id() {
-        let proc = tempfile::tempdir().unwrap();
-        let mut child = sleeper(proc.path(), ID, SINCE);
-        assert!(find_in(proc.path(), &OwnIds::default()).is_empty());
-        let short = [own("k8s.io"), own("io")].into_iter().collect();
-        assert!(find_in(proc.path(), &short).is_empty());
-        let shown = proc.path().join(format!("{}/stat", child.id()));
-        fs::write(shown, stat('Z', SINCE)).unwrap();
-        let wanted = [own(ID)].into_iter().collect();
-        assert!(find_in(proc.path(), &wanted).is_empty());
-        child.kill().unwrap();
-        child.wait().unwrap();
+/// The id in a component of a cgroup's path: all of the component, or the part after the prefix of
+/// a runtime, as in `cri-containerd-ID.scope` and `crio-conmon-ID`.
+pub(super) fn id_in(component: &str) -> &str {
+    let plain = component.strip_suffix(".scope").unwrap_or(component);
+    let is_prefix = |text: &str| {
+        let mut letters = text.bytes();
+        letters.all(|letter| letter.is_ascii_lowercase() || letter == b'-')
+    };
+    match plain.rsplit_once('-') {
+        Some((prefix, id)) if is_prefix(prefix) => id,
+        _ => plain,
     }
 }

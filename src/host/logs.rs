@@ -1,25 +1,29 @@
-//! The directory for the logs of a run's containers.
+//! The directory for the logs of a run's containers, and damaged copies of the checkpoints in it.
 //!
 //! Every container has a log path in it. A kubelet on the node deletes, for each unknown container,
 //! the files whose path begins with the container's log path: with an empty log path, those would
 //! be files in the kubelet's working directory.
 //!
 //! The name contains the run and its process, so that `cleanup` finds the directory of a killed
-//! run. A file in it names the runtime and lists what the run has made: a process may outlive a
+//! run. A file in it names the runtime and lists the run's objects: a process may outlive a
 //! container that the runtime no longer lists. Only this user can write to either, or they are not
 //! used.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::fstat;
 
-use super::owner::{OwnId, OwnIds, Owner, PREFIX};
-use crate::files::Folder;
-use crate::history::RunId;
+use super::Kernel;
+use super::leftovers::{OwnId, OwnIds, Owner, PREFIX};
+use crate::files::{self, Folder};
+use crate::history::{ContainerSpec, RunId};
 
 /// The usual parent of logs on a node, where the runtime may write.
 const DEFAULT_PARENT: &str = "/var/log";
@@ -32,6 +36,13 @@ const RECORDS: &str = "made-by-this-run";
 const RECORDS_BYTES: u64 = 16 << 20;
 /// How many entries of a parent are looked at.
 const SEARCHED: usize = 100_000;
+/// The folder in the archive with the files of CRIU, which a runtime does not read when it creates
+/// the container.
+const PROCESSES: &str = "checkpoint/";
+/// The largest archive that is copied: that of the suite's own program has some 100 KiB.
+const ARCHIVE_BYTES: u64 = 256 << 20;
+/// The mode of the copy: the runtime, which reads it, is root.
+const COPY_MODE: u32 = 0o600;
 
 #[derive(Clone, Debug)]
 pub struct LogDirectory {
@@ -41,12 +52,12 @@ pub struct LogDirectory {
     handles: Option<Arc<(Folder, Folder)>>,
 }
 
-/// What the records of a run hold.
+/// The records of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRecords {
     /// The socket of its runtime; none if the run ended before it was recorded.
     pub socket: Option<PathBuf>,
-    /// What the run has made since the host was booted.
+    /// The objects that the run has made since the host was booted.
     pub made: OwnIds,
 }
 
@@ -216,6 +227,28 @@ impl RunRecords {
     }
 }
 
+impl Kernel {
+    /// Copies a checkpoint, and zeroes the state of the processes in the copy, so that its restore
+    /// fails. On a simulated kernel there are no files. Fails if the archive cannot be read here,
+    /// is compressed or has no processes, or the copy cannot be written.
+    pub fn damage_checkpoint(&self, archive: &Path, copy: &Path) -> io::Result<()> {
+        self.on_host(Ok(()), || damage(archive, copy))
+    }
+
+    /// Removes a checkpoint and its damaged copy. Both are in the run's log directory, which is
+    /// removed later.
+    pub fn remove_checkpoint(&self, archive: &str) {
+        if let Self::Host = self {
+            for file in [archive, &format!("{archive}{}", ContainerSpec::DAMAGED)] {
+                let path = Path::new(file);
+                if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
+                    let _ = Folder::open(parent).and_then(|folder| folder.remove(name));
+                }
+            }
+        }
+    }
+}
+
 /// The path of a socket without links, by which a runtime is known.
 fn resolved(socket: &Path) -> PathBuf {
     socket.canonicalize().unwrap_or_else(|_| socket.to_owned())
@@ -231,172 +264,39 @@ fn default_parents() -> Vec<PathBuf> {
     vec![PathBuf::from(DEFAULT_PARENT), std::env::temp_dir()]
 }
 
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, lchown, symlink};
-
-    use super::*;
-    use crate::host::BootTicks;
-
-    const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
-    const RUN: &str = "6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d";
-    const SOCKET: &str = "/run/a/runtime.sock";
-
-    fn run() -> RunId {
-        RunId::from(RUN)
+fn damage(archive: &Path, copy: &Path) -> io::Result<()> {
+    let mut whole = files::open(archive)?;
+    let (Some(folder), Some(name)) = (copy.parent(), copy.file_name()) else {
+        return Err(ErrorKind::InvalidInput.into());
+    };
+    let mut file = Folder::open(folder)?.create_file(name, COPY_MODE)?;
+    let length = io::copy(&mut (&mut whole).take(ARCHIVE_BYTES + 1), &mut file)?;
+    if length > ARCHIVE_BYTES {
+        let limit = ARCHIVE_BYTES >> 20;
+        return Err(io::Error::other(format!(
+            "the archive is larger than {limit} MiB"
+        )));
     }
-
-    fn made(parent: &Path) -> LogDirectory {
-        let socket = Some(Path::new(SOCKET));
-        LogDirectory::make(Some(parent), &run(), socket).expect("it is made")
-    }
-
-    fn found(parent: &Path) -> Vec<PathBuf> {
-        let found = LogDirectory::found(Some(parent)).expect("it is there");
-        found.into_iter().map(|logs| logs.path).collect()
-    }
-
-    fn own() -> OwnId {
-        let (id, since) = (ID.to_owned(), BootTicks(7));
-        OwnId { id, since }
-    }
-
-    #[test]
-    fn it_is_private_found_again_and_removed_with_its_logs() {
-        let parent = tempfile::tempdir().expect("a directory");
-        let logs = made(parent.path());
-        let mode = fs::metadata(logs.path())
-            .expect("it is there")
-            .permissions();
-        assert_eq!(mode.mode() & 0o777, MODE);
-        assert_eq!(found(parent.path()), [logs.path()]);
-        fs::write(logs.path().join("c_0.log"), "a line").expect("a log");
-        logs.remove().expect("it is removed");
-        assert!(!logs.path().exists());
-        logs.remove().expect("what is gone is removed");
-        assert!(found(parent.path()).is_empty());
-    }
-
-    #[test]
-    fn it_remembers_the_runtime_and_what_the_run_has_made() {
-        let parent = tempfile::tempdir().expect("a directory");
-        let logs = made(parent.path());
-        logs.note(&own()).expect("it is written");
-        let found = LogDirectory::found(Some(parent.path())).expect("it is there");
-        let records = found.first().expect("it is found").records();
-        assert_eq!(records.made, [own()].into_iter().collect());
-        assert!(records.are_of(Some(Path::new(SOCKET))));
-        assert!(!records.are_of(Some(Path::new("/run/b/runtime.sock"))));
-        assert!(!records.are_of(None));
-        logs.remove().expect("it is removed");
-        logs.note(&own()).expect_err("nothing is made again");
-    }
-
-    /// What is read after the records were changed so.
-    fn changed(change: impl FnOnce(&Path)) -> RunRecords {
-        let parent = tempfile::tempdir().expect("a directory");
-        let logs = made(parent.path());
-        logs.note(&own()).expect("it is written");
-        change(&logs.path().join(RECORDS));
-        logs.records()
-    }
-
-    #[test]
-    fn only_records_of_the_run_itself_since_this_boot_are_believed() {
-        let with = |from: String, to: &str| {
-            changed(|file| {
-                let text = fs::read_to_string(file).expect("it is there");
-                fs::write(file, text.replace(&from, to)).expect("it is written");
-            })
-        };
-        let other_run = with(run().to_string(), "another-run");
-        assert_eq!(other_run, RunRecords::default());
-        let other_boot = with(boot(), "another-boot");
-        assert_eq!(
-            (other_boot.socket.is_some(), other_boot.made),
-            (true, OwnIds::default())
-        );
-        let linked = changed(|file| {
-            let target = file.with_file_name("target");
-            fs::rename(file, &target).expect("it is moved");
-            symlink(target, file).expect("a link");
-        });
-        assert_eq!(linked, RunRecords::default());
-    }
-
-    #[test]
-    fn what_is_there_already_is_not_taken() {
-        let parent = tempfile::tempdir().expect("a directory");
-        let logs = LogDirectory::new(parent.path(), &run());
-        symlink("/", logs.path()).expect("a link");
-        let fault = LogDirectory::make(Some(parent.path()), &run(), None).expect_err("it is there");
-        assert_eq!(fault.source.kind(), io::ErrorKind::AlreadyExists);
-        assert!(found(parent.path()).is_empty());
-    }
-
-    #[test]
-    fn none_is_made_where_others_could_replace_it() {
-        let parent = tempfile::tempdir().expect("a directory");
-        let inner = parent.path().join("inner");
-        fs::create_dir(&inner).expect("a directory");
-        let refused = |mode: u32| {
-            let mode = fs::Permissions::from_mode(mode);
-            fs::set_permissions(parent.path(), mode).expect("ours");
-            let logs = LogDirectory::make(Some(&inner), &run(), None);
-            logs.map(|logs| logs.remove()).is_err()
-        };
-        assert!(!refused(0o755) && !refused(0o1777));
-        assert!(refused(0o777));
-        // Only root can give a directory away.
-        if rustix::process::geteuid().is_root() {
-            chown(parent.path(), Some(65534), None).expect("root may");
-            assert!(refused(0o755));
-            let (target, links) = (tempfile::tempdir(), tempfile::tempdir());
-            let (target, links) = (target.expect("a directory"), links.expect("a directory"));
-            let link = links.path().join("link");
-            symlink(target.path(), &link).expect("a link");
-            let linked = || LogDirectory::make(Some(&link), &run(), None);
-            linked().expect("the link is ours").remove().expect("ours");
-            lchown(&link, Some(65534), None).expect("root may");
-            linked().expect_err("the link is of another user");
+    whole.rewind()?;
+    let mut archive = tar::Archive::new(whole);
+    let mut is_damaged = false;
+    for entry in archive.entries()? {
+        let entry = entry?;
+        if entry.size() == 0 || !entry.path()?.starts_with(PROCESSES) {
+            continue;
         }
-    }
-
-    #[test]
-    fn a_root_directory_is_not_left() {
-        let root = tempfile::tempdir().expect("a directory");
-        let log = root.path().join("var/log");
-        fs::create_dir_all(&log).expect("a directory");
-        let logs = made(&log);
-        let inside = || LogDirectory::found_inside(root.path());
-        assert_eq!(inside()[0].path, logs.path());
-        let elsewhere = tempfile::tempdir().expect("a directory");
-        let outside = elsewhere.path().join("log");
-        fs::rename(&log, &outside).expect("it is moved");
-        symlink(&outside, &log).expect("a link");
-        assert!(inside().is_empty());
-    }
-
-    #[test]
-    fn directories_of_others_are_not_found() {
-        let parent = tempfile::tempdir().expect("a directory");
-        let is_file = format!("{PREFIX}{}.1-2", run());
-        for name in [
-            PREFIX,
-            &format!("{PREFIX}{}", run()),
-            &format!("other-{}.1-2", run()),
-            // Others can write to it.
-            &format!("{PREFIX}{}.1-3", run()),
-        ] {
-            fs::create_dir(parent.path().join(name)).expect("a directory");
+        let at = entry.raw_file_position();
+        // A header may promise more than the archive has.
+        if entry.size() > length.saturating_sub(at) {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "the archive is cut short",
+            ));
         }
-        // The id of its run is no UUID.
-        let private = parent.path().join(format!("{PREFIX}x.1-2"));
-        fs::DirBuilder::new()
-            .mode(MODE)
-            .create(private)
-            .expect("a directory");
-        fs::write(parent.path().join(is_file), "").expect("a file");
-        assert!(found(parent.path()).is_empty());
+        file.seek(SeekFrom::Start(at))?;
+        io::copy(&mut io::repeat(0).take(entry.size()), &mut file)?;
+        is_damaged = true;
     }
+    let none = || io::Error::new(ErrorKind::InvalidData, "the archive holds no processes");
+    is_damaged.then_some(()).ok_or_else(none)
 }

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::command::{self, CommandError};
-use super::command_line::CommandLine;
+use super::container_process::CommandLine;
 use super::daemon;
 use super::file_tree::FileTree;
 use super::kubelet::KubeletProcess;

@@ -1,18 +1,29 @@
-//! Finds the process of the runtime by its socket.
+//! Finds the process of the runtime by its socket, reads its CPU time, and restarts a runtime that
+//! this process has stopped, however the process ends.
 //!
 //! The kernel knows which process began to listen on a socket (`SO_PEERCRED`, see `unix(7)`). It is
 //! the runtime's only if it still holds that socket: systemd and supervisors listen for others.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
 use tokio::net::UnixStream;
 
+use super::command::CommandError;
 use super::container_process::{ProcessError, ProcessHandle};
 use super::file_tree::FileTree;
 use crate::files::is_trusted_user;
+
+/// The unit of times in `/proc/PID/stat`: `USER_HZ`, 100 a second on every architecture that the
+/// suite is built for.
+const TICK: Duration = Duration::from_millis(10);
+/// The command that starts the runtime, while it is stopped.
+static STOPPED: Mutex<Option<String>> = Mutex::new(None);
 
 /// Why the process of the runtime cannot be found.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +90,7 @@ impl RuntimeProcess {
         self.0.number()
     }
 
-    /// Checks that it has not ended: what was read of its pid before was its own then.
+    /// Checks that it has not ended, so that facts read by its pid before are its own.
     pub fn check_alive(&self) -> Result<(), RuntimeProcessError> {
         let pid = self.pid();
         match self.0.has_ended() {
@@ -94,6 +105,46 @@ impl RuntimeProcess {
     pub async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
         self.0.kill(bound).await
     }
+
+    /// The CPU time that it has used, in steps of 10 ms; that of its children is not included.
+    pub fn cpu_time(&self) -> io::Result<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()))?;
+        self.check_alive().map_err(io::Error::other)?;
+        parse(&stat).ok_or_else(|| io::Error::other("/proc/PID/stat has no CPU time"))
+    }
+}
+
+/// The user's commands for a shell that stop, kill and start the runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeCommands {
+    /// Stops it, and returns once it has ended.
+    pub stop: String,
+    /// Kills it by SIGKILL, and returns once it has ended; if absent, the process that serves the
+    /// runtime's socket is killed.
+    pub kill: Option<String>,
+    /// Starts it, and returns.
+    pub start: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuntimeEnd {
+    Stop,
+    /// It is killed by SIGKILL.
+    Kill,
+}
+
+/// Why the runtime was not ended.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeEndError {
+    #[error("the command that ends the runtime: {0}")]
+    Command(#[from] CommandError),
+    #[error("find the process of the runtime to kill it: {0}")]
+    Unknown(#[from] RuntimeProcessError),
+    #[error("kill the process of the runtime: {0}")]
+    Lives(#[from] ProcessError),
+    /// There is no socket by which its process is found.
+    #[error("the runtime has no socket by which its process is found")]
+    NoSocket,
 }
 
 /// Whether the process that began to listen on a socket is in the pid namespace of this one, or in
@@ -127,7 +178,7 @@ fn shares_pid_namespace(pid: u32) -> io::Result<bool> {
     Ok(namespace(&pid.to_string())? == namespace("self")?)
 }
 
-/// Whether a process holds a socket that listens at this path, by whatever name.
+/// Whether a process holds a socket that listens at this path, by any of its names.
 pub(super) fn holds_listener(pid: u32, socket: &Path) -> io::Result<bool> {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let wanted = FileTree::default().identify(socket)?;
@@ -159,6 +210,44 @@ fn listener(line: &str) -> Option<(u64, &Path)> {
     let flags = u32::from_str_radix(fields.next()?, 16).ok()?;
     let inode = fields.nth(2)?.parse().ok()?;
     (flags & LISTENS != 0).then_some((inode, Path::new(path)))
+}
+
+/// The CPU time that this process has used.
+pub fn own_cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default()
+}
+
+/// Fields 14 and 15 of `/proc/PID/stat`: the time in user mode and in the kernel.
+fn parse(stat: &str) -> Option<Duration> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut times = fields.split(' ').skip(11).map(str::parse::<u32>);
+    let (user, kernel) = (times.next()?.ok()?, times.next()?.ok()?);
+    TICK.checked_mul(user.checked_add(kernel)?)
+}
+
+/// Notes the command that starts the runtime when it may be stopped from now on; `None` when it is
+/// running again.
+pub(super) fn note(start: Option<&str>) {
+    *STOPPED.lock().unwrap_or_else(PoisonError::into_inner) = start.map(str::to_owned);
+}
+
+/// Starts the runtime if this process has stopped it, without waiting; returns the command. Used
+/// when the process is about to exit.
+pub fn start_stopped_runtime() -> Option<String> {
+    let command = STOPPED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take()?;
+    let begun = Command::new("sh")
+        .args(["-c", &command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    // The caller prints the command; errors show when the runtime does not come back.
+    drop(begun);
+    Some(command)
 }
 
 #[cfg(test)]
@@ -209,7 +298,7 @@ mod tests {
         }
     }
 
-    /// What [`Server`] runs; alone it does nothing.
+    /// The program of [`Server`]; alone it does nothing.
     #[test]
     fn another_process_serves() {
         if let Some(socket) = std::env::var_os(SERVE) {
@@ -296,6 +385,42 @@ mod tests {
             "0000000000000000: 00000003 00000000 00000000 0001 03 812",
         ] {
             assert_eq!(listener(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn user_and_kernel_time_are_added_whatever_the_name_of_the_program() {
+        let fields = "S 1 7 7 0 -1 4194560 1 2 3 4 250 31 5 6 20 0 9 0 100";
+        let used = parse(&format!("7 (a) b) {fields}"));
+        assert_eq!(used, Some(Duration::from_millis(2_810)));
+        assert_eq!(parse("7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn work_uses_cpu_time() {
+        let before = own_cpu_time();
+        let mut sum = 0_u64;
+        while own_cpu_time() == before {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert!(own_cpu_time() > before);
+    }
+
+    #[test]
+    fn a_runtime_that_was_stopped_is_started_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let started = folder.path().join("started");
+        let command = format!("echo >{}", started.display());
+        note(Some("false"));
+        note(None);
+        assert_eq!(start_stopped_runtime(), None);
+        note(Some(&command));
+        assert_eq!(start_stopped_runtime(), Some(command));
+        assert_eq!(start_stopped_runtime(), None);
+        let began = now();
+        while !started.exists() {
+            assert!(elapsed(began).as_secs() < 60, "it was not started");
+            std::thread::yield_now();
         }
     }
 }

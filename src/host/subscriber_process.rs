@@ -28,7 +28,7 @@ use crate::history::Signal;
 /// The name of the process, by which the program knows that it is to be one.
 const NAME: &str = "cri-event-conformance-subscriber";
 
-/// What the process says to the suite once it is connected to the runtime.
+/// The byte that the process sends to the suite once it is connected to the runtime.
 const CONNECTED: u8 = b'+';
 
 /// A process that holds a subscriber's connection. It ends when the suite closes the connection,
@@ -110,7 +110,7 @@ impl Drop for SubscriberProcess {
     }
 }
 
-/// Starts it, and gives up what only the process may hold.
+/// Starts it, and closes the descriptors that only the process may hold.
 fn spawn(mut command: Command) -> io::Result<(Child, ProcessHandle)> {
     let mut child = command.spawn()?;
     drop(command);
@@ -147,7 +147,7 @@ pub fn hold_connection(socket: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes on what comes until one side closes, and closes both then.
+/// Forwards bytes until one side closes, and closes both then.
 fn pass(mut from: &UnixStream, mut to: &UnixStream) {
     // However it ends, it is over.
     let _ = io::copy(&mut from, &mut to);
@@ -181,7 +181,7 @@ mod tests {
         command
     }
 
-    /// What [`command`] runs; alone it does nothing.
+    /// The program of [`command`]; alone it does nothing.
     #[test]
     fn another_process_holds_a_connection() {
         if let Some(socket) = std::env::var_os(SOCKET) {

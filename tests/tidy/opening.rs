@@ -25,16 +25,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("src/host/command.rs", "reads /proc"),
     ("src/host/container_process.rs", "reads /proc"),
-    ("src/host/cpu_time.rs", "reads /proc"),
     ("src/host/facts.rs", "reads /proc"),
     ("src/host/interrupts.rs", "reads /proc"),
     ("src/host/kubelet", "reads /proc"),
     ("src/host/leftovers.rs", "reads /proc"),
     ("src/host/logs.rs", "reads /proc"),
     ("src/host.rs", "reads /proc"),
-    ("src/host/monitor.rs", "reads /proc"),
-    ("src/host/owner.rs", "reads /proc"),
-    ("src/host/resources.rs", "reads /proc"),
     ("src/host/runtime_process.rs", "reads /proc"),
 ];
 

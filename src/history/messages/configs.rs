@@ -26,6 +26,24 @@ const A_FILE: &str = "/proc/version";
 /// A user that no image of the suite has.
 const NO_USER: &str = "nobody-of-this-name";
 
+/// `CreateContainerRequest` with its configuration in parts.
+#[derive(Clone, PartialEq, Message)]
+struct CreateContainer {
+    #[prost(string, tag = "1")]
+    pod_sandbox_id: String,
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    config: Vec<Vec<u8>>,
+    #[prost(message, optional, tag = "3")]
+    sandbox_config: Option<v1::PodSandboxConfig>,
+}
+
+/// The fields that the generated `ContainerConfig` lacks.
+#[derive(Clone, PartialEq, Message)]
+struct ConfigExtra {
+    #[prost(int32, tag = "18")]
+    stop_signal: i32,
+}
+
 pub(super) fn encode_sandbox(spec: &SandboxSpec) -> v1::PodSandboxConfig {
     v1::PodSandboxConfig {
         metadata: Some(v1::PodSandboxMetadata {
@@ -251,24 +269,6 @@ fn mount(mount: &Mount) -> v1::Mount {
         readonly: mount.readonly,
         ..Default::default()
     }
-}
-
-/// `CreateContainerRequest` with its configuration in parts.
-#[derive(Clone, PartialEq, Message)]
-struct CreateContainer {
-    #[prost(string, tag = "1")]
-    pod_sandbox_id: String,
-    #[prost(bytes = "vec", repeated, tag = "2")]
-    config: Vec<Vec<u8>>,
-    #[prost(message, optional, tag = "3")]
-    sandbox_config: Option<v1::PodSandboxConfig>,
-}
-
-/// The fields that the generated `ContainerConfig` lacks.
-#[derive(Clone, PartialEq, Message)]
-struct ConfigExtra {
-    #[prost(int32, tag = "18")]
-    stop_signal: i32,
 }
 
 /// A request for a container with this stop signal.

@@ -1,4 +1,4 @@
-//! Nothing is removed but what bears a run's name and is empty. Folders stand for cgroups.
+//! Only empty cgroups that bear a run's name are removed. Folders play the part of cgroups.
 
 use tempfile::TempDir;
 

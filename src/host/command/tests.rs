@@ -1,4 +1,4 @@
-//! What commands return, and that nothing of them outlives its time.
+//! The results of commands, and that none of their processes outlives its time.
 
 use super::*;
 use crate::host::container_process;

@@ -12,7 +12,7 @@ const AT_MOST: Duration = Duration::from_secs(300);
 /// Only one kubelet can be paused at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A systemd of scripts, which write down what they are asked to do.
+/// A systemd of scripts, which record the requests.
 struct FakeSystemd {
     folder: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -47,7 +47,7 @@ impl FakeSystemd {
         fake
     }
 
-    /// What `systemctl show` prints.
+    /// Sets the output of `systemctl show`.
     fn describe(&self, shown: &str) {
         fs::write(self.folder.path().join("log.show"), shown).unwrap();
     }
