@@ -18,33 +18,26 @@
 //! status that proves it was cached; a relist in which nothing changed allocates nothing.
 
 mod cache;
-mod changes;
 mod evented;
-mod from_cri;
-mod gauges;
 mod generic;
-mod hint;
-mod inspect;
 mod kubelet;
-mod lifecycle;
-mod moment;
 mod pod_list;
 mod pod_status;
 mod reconnect;
-mod shared_id;
 mod state;
 
 pub use cache::{Cache, Entry, Released, Waiter};
-pub use evented::{Receipt, receive};
-pub use from_cri::{POD_UID_LABEL, list_pods};
+pub use evented::{Hint, Receipt, receive, relist_hint};
 pub use generic::{Generic, Health};
-pub use hint::{Hint, relist_hint};
-pub use inspect::{StatusFault, Statuses, pod_status};
-pub use kubelet::{Features, Kubelet};
-pub use lifecycle::{Channel, LifecycleEvent, LifecycleKind};
-pub use moment::Moment;
-pub use pod_list::{ListedItem, ListedPod, PodIdentity, PodList};
-pub use pod_status::{InspectError, Inspection, KubeletPanic, PodContainer, PodSandbox, PodStatus};
+pub use kubelet::{Channel, Features, Kubelet, LifecycleEvent, LifecycleKind};
+pub use pod_list::{ListedItem, ListedPod, POD_UID_LABEL, PodIdentity, PodList, list_pods};
+pub use pod_status::{
+    InspectError, Inspection, KubeletPanic, PodContainer, PodSandbox, PodStatus, StatusFault,
+    Statuses, pod_status,
+};
 pub use reconnect::{Next, Policy, Reconnect, StreamFate};
-pub use shared_id::{SharedId, SharedUid};
-pub use state::State;
+pub use state::{Moment, State};
+
+/// The id of a container or a sandbox, which PLEGs do not distinguish.
+pub use crate::history::ContainerId as SharedId;
+pub use crate::history::PodUid as SharedUid;

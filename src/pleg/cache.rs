@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
-use super::moment::Moment;
+use super::SharedUid;
 use super::pod_status::{InspectError, Inspection, PodStatus};
-use super::shared_id::SharedUid;
+use super::state::Moment;
 
 #[derive(Clone, Debug)]
 pub struct Cache {

@@ -1,17 +1,17 @@
-//! The Evented PLEG of kubelet 1.26 to 1.36: stores the payload of events in the cache.
+//! The Evented PLEG: up to kubelet 1.36 it stores the payload of events in the cache. From 1.37 on
+//! STOPPED is a hint to relist one pod, everything else in an event is ignored, and only the
+//! Generic PLEG writes the cache.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/evented.go` of 1.36.2 (`processCRIEvents`,
-//! `processCRIEvent`, `updateRunningPodMetric`, `updateRunningContainerMetric`, `Healthy`).
+//! `processCRIEvent`, `updateRunningPodMetric`, `updateRunningContainerMetric`, `Healthy`) and
+//! after pull request 139262 (`processCRIEvents`).
 
 use std::sync::Arc;
 
-use super::gauges::Tally;
+use super::SharedUid;
 use super::generic::send;
-use super::inspect::{event_status, image};
-use super::kubelet::Kubelet;
-use super::lifecycle::LifecycleKind;
-use super::pod_status::{KubeletPanic, PodStatus};
-use super::shared_id::{SharedId, SharedUid};
+use super::kubelet::{Kubelet, LifecycleKind, Tally};
+use super::pod_status::{KubeletPanic, PodStatus, event_status, image};
 use super::state::State;
 use crate::history::{Event, EventKind, SandboxStatus};
 
@@ -25,6 +25,17 @@ pub enum Receipt {
     Refused(SharedUid),
     /// It was stored in the cache, or was a deletion.
     Taken(SharedUid),
+}
+
+/// The effect of an event on such a kubelet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// None: it has no sandbox status, or one without metadata.
+    Ignored,
+    /// A sample of the latency, from `created_at` to now.
+    Sample,
+    /// A sample of the latency, and an on-demand relist of this pod.
+    Relist(SharedUid),
 }
 
 /// Processes an event of the runtime.
@@ -42,7 +53,7 @@ pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletP
     for container in &event.containers {
         image(container)?;
     }
-    let uid = SharedUid::from(Arc::from(&metadata.uid));
+    let uid = metadata.uid.clone();
     follow(kubelet, &uid, sandbox_status, event)?;
     if event.kind == EventKind::Deleted {
         deleted(kubelet, &uid, sandbox_status, event);
@@ -64,12 +75,7 @@ pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletP
         EventKind::Created | EventKind::Deleted | EventKind::Unknown(_) => None,
     };
     if let Some(kind) = kind {
-        send(
-            kubelet,
-            &uid,
-            kind,
-            SharedId::from(Arc::from(&event.container)),
-        );
+        send(kubelet, &uid, kind, event.container.clone());
     }
     Ok(Receipt::Taken(uid))
 }
@@ -80,7 +86,7 @@ fn deleted(kubelet: &mut Kubelet, uid: &SharedUid, sandbox_status: &SandboxStatu
     if sandbox_status.id.as_str() == event.container.as_str() {
         kubelet.cache.delete(uid.as_str());
     }
-    let container = SharedId::from(Arc::from(&event.container));
+    let container = event.container.clone();
     send(
         kubelet,
         uid,
@@ -125,4 +131,13 @@ fn cached(status: &PodStatus) -> Tally {
         sandbox,
         containers.map(|container| (container.id.as_str(), container.state)),
     )
+}
+
+/// The effect of an event of the runtime.
+pub fn relist_hint(event: &Event) -> Hint {
+    match (event.pod_uid(), event.kind) {
+        (None, _) => Hint::Ignored,
+        (Some(uid), EventKind::Stopped) => Hint::Relist(uid.clone()),
+        (Some(_), _) => Hint::Sample,
+    }
 }

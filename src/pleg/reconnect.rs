@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::generic::Generic;
-use super::moment::Moment;
+use super::state::Moment;
 
 /// How a kubelet reacts to streams that end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

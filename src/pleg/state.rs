@@ -1,9 +1,12 @@
-//! States of containers and sandboxes, and the events of their changes.
+//! States of containers and sandboxes with the events of their changes, and times as a kubelet
+//! compares them.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`convertState`, `generateEvents`),
 //! `pkg/kubelet/kuberuntime/helpers.go` (`toKubeContainerState`, `sandboxToKubeContainer`).
 
-use crate::history::{ContainerState, SandboxState};
+use std::time::Duration;
+
+use crate::history::{ContainerState, RuntimeNanos, SandboxState};
 
 /// The listed state of a container or a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +91,43 @@ pub(super) enum Transition {
     DiedAndRemoved,
 }
 
+/// A time as a kubelet compares it: nanoseconds since 1970, or [`Moment::NEVER`].
+///
+/// Like a kubelet, this type does not distinguish a runtime's timestamps from the local clock. That
+/// is why a skewed `created_at` is dangerous, so it must not be prevented here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(i64);
+
+impl Moment {
+    /// Go's zero time, which is before every other moment.
+    pub const NEVER: Self = Self(i64::MIN);
+
+    pub const fn from_ns(ns: i64) -> Self {
+        Self(ns)
+    }
+
+    pub const fn ns(self) -> i64 {
+        self.0
+    }
+
+    /// The duration since `earlier`; zero if it is not earlier.
+    pub fn since(self, earlier: Self) -> Duration {
+        let ns = i128::from(self.0) - i128::from(earlier.0);
+        Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
+    }
+
+    pub fn plus(self, duration: Duration) -> Self {
+        let ns = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(ns))
+    }
+}
+
+impl From<RuntimeNanos> for Moment {
+    fn from(nanos: RuntimeNanos) -> Self {
+        Self(nanos.0)
+    }
+}
+
 /// The transition for each pair of phases.
 pub(super) fn transition(old: Option<Phase>, new: Option<Phase>) -> Transition {
     match (old, new) {
@@ -133,5 +173,14 @@ mod tests {
     fn numbers_that_the_cri_does_not_define_are_unknown() {
         assert_eq!(State::from(ContainerState::Unknown(77)), State::Unknown);
         assert_eq!(State::from(SandboxState::Unknown(-1)), State::Unknown);
+    }
+
+    #[test]
+    fn differences_saturate() {
+        let last = Moment::from_ns(i64::MAX);
+        assert_eq!(last.since(Moment::NEVER), Duration::from_nanos(u64::MAX));
+        assert_eq!(Moment::NEVER.since(last), Duration::ZERO);
+        assert_eq!(last.plus(Duration::MAX), last);
+        assert!(Moment::NEVER < Moment::from_ns(0));
     }
 }
