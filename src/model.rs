@@ -9,38 +9,28 @@
 
 mod announce;
 mod behaviour;
-mod checkpoints;
 mod containers;
 mod daemon;
 mod defects;
 mod event_bus;
-mod exec;
-mod id_prefix;
-mod images;
+mod execution;
 mod live;
 mod machine;
 mod process;
-mod random;
 mod relay;
-mod reply_hooks;
-mod resources;
 mod sandboxes;
-mod serve;
-mod start;
 #[cfg(test)]
 mod tests;
 mod timer_queue;
-mod transition;
 
+pub use announce::{Leftover, NonTransition, Transition};
 pub use behaviour::{
     Answer, Behaviour, ChildKill, Delivery, EarlyStreams, ExitDetection, FanOutPolicy, FullQueue,
     MonitorDeath, MonitorFreeze, Order, PodKill, Replay, Restart, StopSignals, StreamSupport, Twin,
 };
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
 pub use event_bus::HookContext;
-pub use live::Model;
-pub use random::Random;
+pub use live::{Model, ServeError, serve};
 pub use relay::Relay;
 pub use sandboxes::FAULTY;
-pub use serve::{ServeError, serve};
-pub use transition::{Leftover, NonTransition, Transition};
+pub use timer_queue::Random;

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
+use super::announce::{Leftover, NonTransition, Transition};
 use super::event_bus::HookContext;
 use super::process::ProcessExit;
-use super::transition::{Leftover, NonTransition, Transition};
 use crate::history::{CallFault, Event, Reply, Request, Resource, StreamEnd};
 use crate::limits;
 

@@ -1,18 +1,14 @@
 //! Containers: creation, stop, removal, status and lists; and the processes in them.
 
-mod monitors;
-mod pod_memory;
-mod signals;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::announce::{Leftover, NonTransition, Transition};
 use super::behaviour::{ChildKill, Order, StopSignals, Twin};
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::{ProcessExit, ProcessPlan};
 use super::sandboxes::{FAULTY, carries, no_sandbox};
 use super::timer_queue::later;
-use super::transition::{Leftover, NonTransition, Transition};
 use crate::history::{
     CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSetup,
     ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant, Reply,
@@ -30,13 +26,13 @@ pub(super) struct Container {
     /// The end of its process, even if the runtime has not detected it.
     pub(super) ended: Option<(ProcessExit, HostInstant)>,
     /// Whether the OOM kill of a child process is to be reported as the exit reason.
-    child_killed: bool,
+    pub(super) child_killed: bool,
     /// Whether it has exited while a child process keeps running.
     child_left: bool,
     /// The pending effects on its frozen process; `None` if it is not frozen.
-    held: Option<Vec<Timer>>,
+    pub(super) held: Option<Vec<Timer>>,
     /// Whether its process keeps running although the runtime has reported its end.
-    process_left: bool,
+    pub(super) process_left: bool,
     /// The OCI runtime crash that is still to happen, if the sandbox's handler crashes on demand.
     pub(super) pending_crash: Option<Flaw>,
 }

@@ -1,19 +1,32 @@
-//! The end and the restart of the daemon, while its containers keep running.
+//! The daemon: its end and restart, while its containers keep running; its images; and the
+//! resources that the simulated kernel shows.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::behaviour::Restart;
 use super::containers::Container;
 use super::machine::{Machine, fault};
 use super::timer_queue::later;
-use crate::history::{ContainerId, ContainerState, HostInstant, Request, RuntimeNanos, StatusCode};
+use crate::history::{
+    ContainerId, ContainerState, HostInstant, ImageListing, Reply, Request, Resource, RuntimeNanos,
+    SandboxId, StatusCode,
+};
 use crate::host::RuntimeEnd;
 
 /// The stopping time of a daemon that waits for its subscribers.
 const ENDLESS: Duration = Duration::from_secs(24 * 3600);
-
 /// The time for which a daemon counts as just started.
 const EARLY: Duration = Duration::from_secs(6);
+/// The file descriptors of an idle runtime.
+const DESCRIPTORS: u64 = 20;
+const THREADS: u64 = 12;
+const MEMORY_KIB: u64 = 40_000;
+/// The number of lines logged for each call.
+const LOGGED_EACH: u64 = 2;
+/// The memory left by a container: garbage, or a leak.
+const GARBAGE_KIB: u64 = 1;
+const LEAK_KIB: u64 = 100;
 
 impl Machine {
     /// Ends the daemon; returns the time this takes. Containers keep running; calls and streams
@@ -97,4 +110,61 @@ impl Machine {
             self.unwatched = running.map(|(id, _)| id.clone()).collect();
         }
     }
+
+    /// The amount of a resource in use; `ids` are those of the pods.
+    pub fn held(&self, resource: Resource, ids: &BTreeSet<String>) -> u64 {
+        let leaks = self.behaviour.leaks == Some(resource);
+        let present =
+            |id: &str| self.is_sandbox(id) || self.containers.contains_key(&ContainerId::from(id));
+        match resource {
+            Resource::Descriptors if leaks => DESCRIPTORS + self.event_bus.streams_opened(),
+            Resource::Descriptors => DESCRIPTORS + self.event_bus.streams_open(),
+            Resource::Threads if leaks => THREADS + self.created_count,
+            Resource::Threads => THREADS,
+            Resource::MemoryKib => {
+                let each = if leaks { LEAK_KIB } else { GARBAGE_KIB };
+                MEMORY_KIB + each * self.created_count
+            }
+            Resource::NetworkNamespaces if leaks => self.created_count,
+            Resource::NetworkNamespaces => {
+                let own = self.sandboxes.values().filter(|it| it.spec.own_network);
+                own.count() as u64
+            }
+            Resource::Monitors => count(ids, |id| leaks || self.is_sandbox(id)),
+            Resource::LogLines => {
+                LOGGED_EACH * self.calls_made() + self.event_bus.discards_logged()
+            }
+            Resource::Cgroups | Resource::Mounts => count(ids, |id| leaks || present(id)),
+        }
+    }
+
+    fn is_sandbox(&self, id: &str) -> bool {
+        self.sandboxes.contains_key(&SandboxId::from(id))
+    }
+
+    pub(super) fn image(&self, reference: &str) -> Option<&ImageListing> {
+        self.images.iter().find(|image| names(image, reference))
+    }
+
+    /// Pulls an image: every reference exists and is the suite's image.
+    pub(super) fn pull_image(&mut self, reference: &str) -> Reply {
+        if self.image(reference).is_none() {
+            let image = ImageListing {
+                id: format!("sha256:{}", self.random.id()),
+                tags: vec![reference.to_owned()],
+            };
+            self.images.push(image);
+        }
+        let id = self.image(reference).map(|image| image.id.clone());
+        Reply::Pulled(id.unwrap_or_default())
+    }
+}
+
+fn count(ids: &BTreeSet<String>, holds: impl Fn(&str) -> bool) -> u64 {
+    ids.iter().filter(|id| holds(id)).count() as u64
+}
+
+/// Whether a reference names this image, by id or tag.
+pub(super) fn names(image: &ImageListing, reference: &str) -> bool {
+    image.id == reference || image.tags.iter().any(|tag| tag == reference)
 }

@@ -1,22 +1,16 @@
 //! The implementations of the defects, by name. `cases/defects.yaml` describes each defect, the bug
 //! it imitates and what must detect it.
 //!
-//! Each is a row of one of the tables in this directory: `stream` and `order` lose, repeat, reorder
-//! and delay events, `statuses` changes the snapshots they carry, `fields` their time, type and id,
-//! `subscribers` their fan-out and the life of streams, `replies` changes answers, `capabilities`
-//! optional features, `behaviour` the model itself, and `failures` failed and abandoned calls.
-//! Defects that only change events and answers can also be applied to a real runtime, by a
-//! [`Relay`](super::Relay).
+//! Each is a row of one of the tables in this directory: `stream` loses, repeats, reorders and
+//! delays events, and changes their fan-out and the life of streams; `statuses` changes their
+//! fields and the snapshots that they carry, `replies` answers, optional features and failed calls,
+//! and `behaviour` the model itself. Defects that only change events and answers can also be
+//! applied to a real runtime, by a [`Relay`](super::Relay).
 
 mod behaviour;
-mod capabilities;
-mod failures;
-mod fields;
-mod order;
 mod replies;
 mod statuses;
 mod stream;
-mod subscribers;
 
 use super::behaviour::{Behaviour, EventHook, ReplyHook};
 
@@ -63,13 +57,13 @@ pub fn faults() -> impl Iterator<Item = NamedFault> {
     let tables = [
         stream::STREAM,
         statuses::STATUSES,
-        fields::FIELDS,
-        order::ORDER,
-        subscribers::SUBSCRIBERS,
+        statuses::FIELDS,
+        stream::ORDER,
+        stream::SUBSCRIBERS,
         replies::REPLIES,
-        capabilities::CAPABILITIES,
+        replies::CAPABILITIES,
         behaviour::BEHAVIOUR,
-        failures::FAILURES,
+        replies::FAILURES,
     ];
     tables
         .into_iter()

@@ -7,8 +7,7 @@ use std::time::Duration;
 use super::behaviour::{
     Behaviour, Delivery, EventHook, FanOutPolicy, FullQueue, Replay, StreamSupport,
 };
-use super::random::Random;
-use super::timer_queue::later;
+use super::timer_queue::{Random, later};
 use crate::history::{CallFault, Event, HostInstant, RuntimeNanos, StatusCode, StreamEnd};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

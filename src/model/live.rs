@@ -1,11 +1,14 @@
-//! A running machine, with a lock, the host's clock, and a task that fires its timers.
+//! A running machine, with a lock, the host's clock, and a task that fires its timers; and a server
+//! for it at a socket, in real time, for any CRI client.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::Stream;
@@ -14,13 +17,13 @@ use tokio_stream::wrappers::WatchStream;
 use super::behaviour::Behaviour;
 use super::event_bus::{StreamItem, Subscriber};
 use super::machine::{Machine, Ticket};
-use crate::cri::Backend;
+use crate::cri::{self, Backend, Endpoint, ListenError, Listener, ServerError};
 use crate::history::{
     CallFault, ContainerId, Event, ImageListing, Reply, Request, Resource, SandboxId, Signal,
     StreamEnd,
 };
-use crate::host::{self, Kernel, RuntimeEnd, Simulation};
-use crate::workload;
+use crate::host::{self, Kernel, Reactor, RuntimeEnd, Simulation};
+use crate::{terminal, workload};
 
 /// A running model runtime. Dropping it stops it.
 #[derive(Debug)]
@@ -166,29 +169,6 @@ impl Simulation for Shared {
     }
 }
 
-/// Fires the timers when they are due; never returns.
-async fn run_timers(shared: Arc<Shared>) {
-    let mut changes = shared.changes.subscribe();
-    loop {
-        changes.mark_unchanged();
-        let due = shared.machine().next_due();
-        let wait = async {
-            match due {
-                Some(due) => {
-                    let wait = due.since(host::now());
-                    tokio::time::sleep_until(tokio::time::Instant::now() + wait).await;
-                }
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = wait => shared.with(|machine| machine.advance(host::now())),
-            // The sender lives as long as `shared`.
-            _ = changes.changed() => {}
-        }
-    }
-}
-
 /// A call in progress; dropping it abandons the call.
 struct Waiting<'a> {
     shared: &'a Shared,
@@ -281,6 +261,61 @@ impl Drop for Events {
         let subscriber = self.subscriber;
         self.shared.with(|machine| machine.unsubscribe(subscriber));
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error("start: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Fires the timers when they are due; never returns.
+async fn run_timers(shared: Arc<Shared>) {
+    let mut changes = shared.changes.subscribe();
+    loop {
+        changes.mark_unchanged();
+        let due = shared.machine().next_due();
+        let wait = async {
+            match due {
+                Some(due) => {
+                    let wait = due.since(host::now());
+                    tokio::time::sleep_until(tokio::time::Instant::now() + wait).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wait => shared.with(|machine| machine.advance(host::now())),
+            // The sender lives as long as `shared`.
+            _ = changes.changed() => {}
+        }
+    }
+}
+
+/// Serves a model until SIGINT or SIGTERM.
+pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError> {
+    let reactor = Reactor::real()?;
+    let served = reactor.runtime().block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut listener = Listener::bind(endpoint).await?;
+        let seed = host::now().realtime_ns.unsigned_abs();
+        let model = Arc::new(Model::start(behaviour, seed));
+        terminal::say(&format!(
+            "the model runtime listens on {endpoint}; press Ctrl-C to stop it"
+        ));
+        tokio::select! {
+            served = cri::serve(model, &mut listener) => Ok(served?),
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+        }
+    });
+    drop(reactor);
+    served
 }
 
 #[cfg(test)]

@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use super::behaviour::{Behaviour, Delivery, EarlyStreams, ExitDetection};
 use super::containers::Container;
+use super::daemon::names;
 use super::event_bus::{EventBus, StreamItem, Subscriber};
-use super::images::names;
 use super::process::ProcessExit;
-use super::random::Random;
 use super::sandboxes::{Sandbox, runtime_status};
-use super::timer_queue::{TimerQueue, before, later};
+use super::timer_queue::{Random, TimerQueue, before, later};
 use crate::history::{
     CallFault, ContainerFilter, ContainerId, HostInstant, ImageListing, Reply, Request,
     RuntimeVersion, SandboxFilter, SandboxId, StatusCode,

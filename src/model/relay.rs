@@ -12,7 +12,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use super::behaviour::{Answer, Delivery, EventHook, ReplyHook};
 use super::defects::{Fault, NamedFault};
 use super::event_bus::{HookState, apply_hooks};
-use super::random::Random;
+use super::timer_queue::Random;
 use crate::cri::{Backend, Client, ConnectError, Endpoint, events};
 use crate::history::{CallFault, Event, Reply, Request, StatusCode, StreamEnd};
 use crate::host;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::announce::{Leftover, NonTransition, Transition};
 use super::behaviour::{Order, Restart};
 use super::machine::{Machine, fault};
-use super::transition::{Leftover, NonTransition, Transition};
 use crate::history::{
     CallFault, ContainerId, EventKind, HostInstant, Labels, PodUid, Reply, RuntimeNanos,
     RuntimeStatus, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,

@@ -40,12 +40,14 @@ const PURE: &[&str] = &[
 /// Their impure parts, each with its purpose.
 const IMPURE: &[(&str, &str)] = &[
     ("src/case/load.rs", "reads the files of cases"),
-    ("src/model/live.rs", "gives the model a clock and a lock"),
+    (
+        "src/model/live.rs",
+        "gives the model a clock and a lock, and serves it at a socket",
+    ),
     (
         "src/model/relay.rs",
         "passes calls and events of a real runtime on",
     ),
-    ("src/model/serve.rs", "serves the model at a socket"),
 ];
 
 /// Modules of the standard library that reach out of the process.
