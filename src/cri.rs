@@ -5,13 +5,9 @@
 //! connection unless it requests the client's. [`serve`] does the reverse: it serves the CRI from
 //! any [`Backend`].
 
-mod abortable_connection;
-mod authority;
-mod bytes_codec;
 mod client;
 mod connect;
 mod endpoint;
-mod faults;
 mod listener;
 mod oci;
 mod server;

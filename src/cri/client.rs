@@ -1,23 +1,21 @@
-//! Unary calls.
+//! Unary calls, and the gRPC codec for messages as bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use k8s_cri::v1;
 use prost::Message;
 use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
 use tonic::{Response, Status, Streaming};
 
-use super::bytes_codec::BytesCodec;
-use super::connect::{ConnectError, channel, diagnose};
+use super::connect::{ConnectError, channel, diagnose, reply_fault, status_fault};
 use super::endpoint::Endpoint;
-use super::faults::{reply_fault, status_fault};
 use super::oci::{self, Beneath};
-use crate::history::messages;
-use crate::history::messages::{IMAGE_SERVICE, RUNTIME_SERVICE};
+use crate::history::messages::{self, IMAGE_SERVICE, RUNTIME_SERVICE};
 use crate::history::{CallFault, ContainerId, Reply, Request, RuntimeVersion, StatusCode};
 use crate::{host, limits};
 
@@ -211,11 +209,6 @@ impl Client {
     }
 }
 
-/// The CRI's message of a request, as [`Client::exchange`] sends it.
-pub fn encode(request: &Request) -> Bytes {
-    messages::encode_request(request).into()
-}
-
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub result: Result<Reply, CallFault>,
@@ -242,6 +235,49 @@ impl From<CallFault> for Answer {
             message: Bytes::new(),
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BytesCodec;
+
+impl Codec for BytesCodec {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for BytesCodec {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        to.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for BytesCodec {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        let length = from.remaining();
+        Ok(Some(from.copy_to_bytes(length)))
+    }
+}
+
+/// The CRI's message of a request, as [`Client::exchange`] sends it.
+pub fn encode(request: &Request) -> Bytes {
+    messages::encode_request(request).into()
 }
 
 fn path(request: &Request) -> PathAndQuery {

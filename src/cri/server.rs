@@ -18,13 +18,10 @@ use tonic::codegen::{BoxFuture, Service, http};
 use tonic::server::{Grpc, NamedService, ServerStreamingService, UnaryService};
 use tonic::{Code, Response, Status};
 
-use super::authority::AnyAuthority;
-use super::bytes_codec::BytesCodec;
-use super::listener::{Incoming, Listener};
-use crate::history::Unreadable;
-use crate::history::messages;
-use crate::history::messages::RequestError;
-use crate::history::{CallFault, Event, Reply, Request};
+use super::client::BytesCodec;
+use super::listener::{AnyAuthority, Incoming, Listener};
+use crate::history::messages::{self, RequestError};
+use crate::history::{CallFault, Event, Reply, Request, Unreadable};
 use crate::limits;
 
 /// The backend of a server: replies to requests, and events.

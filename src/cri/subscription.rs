@@ -16,10 +16,9 @@ use tokio::task::{JoinError, JoinHandle};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-use super::abortable_connection::{AbortToken, connect_abortable};
 use super::client::{method_path, stream};
-use super::connect::channel;
-use super::{Client, ConnectError, Endpoint, faults};
+use super::connect::{self, AbortToken, channel, connect_abortable};
+use super::{Client, ConnectError, Endpoint};
 use crate::history::messages::{self, RUNTIME_SERVICE};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
 use crate::host::SubscriberProcess;
@@ -212,7 +211,7 @@ impl Reader {
             Ok(()) => StreamEnd::Closed,
             Err(status) => {
                 let deadline = self.ask.deadline.unwrap_or_default();
-                StreamEnd::Failed(faults::fault(&status, deadline))
+                StreamEnd::Failed(connect::fault(&status, deadline))
             }
         };
         self.recorder.record(Body::SubscriptionEnded {
@@ -295,7 +294,7 @@ pub async fn events(
 impl Events {
     /// The next event; `None` when the runtime has ended the stream with OK.
     pub async fn next(&mut self) -> Result<Option<Event>, CallFault> {
-        let fault = |status| faults::fault(&status, Duration::ZERO);
+        let fault = |status| connect::fault(&status, Duration::ZERO);
         if let Some(connection) = self.connection.take() {
             self.stream = Some(ask(connection, self.ask).await.map_err(fault)?);
         }
