@@ -3,30 +3,20 @@
 //! Results are printed only by `console` and the final summary, and nothing is left at the runtime,
 //! however the run ends.
 
-mod announce;
 mod check;
 mod clean_up;
 mod console;
 mod execution;
-mod exit;
 mod expectations;
-mod hints;
-mod interrupt;
 mod kubelet;
-mod listing;
-mod live_verdicts;
 mod options;
 mod outputs;
 mod prepare;
 mod progress;
 mod rehearsal;
-mod reporting;
 mod select;
 mod target;
 mod telemetry;
-mod time_left;
-mod trace;
-mod with_session;
 
 use std::io;
 use std::path::Path;
@@ -39,38 +29,32 @@ use crate::case::{Case, Requirement, load};
 use crate::drive::{RecordingClient, Session};
 use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::{self, Reactor};
-use crate::limits;
 use crate::metrics::EndpointError;
 use crate::oracle::Invariant;
 use crate::outcome::RunReport;
 use crate::plan::Planned;
 use crate::recorder::HistoryFile;
-use crate::terminal;
 use crate::verdicts::Known;
-
-pub use check::{CheckError, CheckOptions, check};
-use clean_up::CleanUp;
+use crate::{limits, terminal};
+use clean_up::{CleanUp, Interrupts};
 use console::{ConsoleOptions, OutputLost, Trial};
 use execution::Execution;
-pub use exit::{EXIT_CODES, Exit};
 use expectations::ExpectationSource;
-pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};
-use interrupt::Interrupts;
-pub use options::{Format, ReportOptions, RunOptions};
 use outputs::{Conclusion, OutputPaths, Outputs, conclude};
-pub use outputs::{JUNIT, OutputError};
 use prepare::{Connection, Preparation};
-pub use prepare::{PrepareError, image};
-use progress::Progress;
-pub use rehearsal::{Rehearsal, rehearse};
-pub use reporting::Reporting;
-pub use select::{RerunError, failed_in, list};
+use progress::{EarlierRun, Progress, TimeLeft};
 use select::{invariants, plan};
-pub use target::{Connected, Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};
-use time_left::{EarlierRun, TimeLeft};
-pub use trace::{timeline, trace};
-pub use with_session::{Surroundings, with_session};
+
+pub use check::{CheckError, CheckOptions, Reporting, check, timeline, trace};
+pub use clean_up::{Surroundings, with_session};
+pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};
+pub use options::{EXIT_CODES, Exit, Format, ReportOptions, RunOptions};
+pub use outputs::{JUNIT, OutputError};
+pub use prepare::{PrepareError, image};
+pub use rehearsal::{Rehearsal, rehearse};
+pub use select::{RerunError, failed_in, list};
+pub use target::{Connected, Endpoints, Target};
 
 /// The reason why a run has no report.
 #[derive(Debug, thiserror::Error)]
@@ -221,7 +205,7 @@ fn run_plan(
     let interrupts = if shown == Visibility::Silent && reactor.is_simulated() {
         Interrupts::default()
     } else {
-        interrupt::watch(&stop, again.clone())?
+        clean_up::watch(&stop, again.clone())?
     };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics_address))?;
     let connected = Connected::start(&options.target)?;
@@ -254,12 +238,12 @@ fn run_plan(
         }
     };
     let invariants = invariants(&options.selection);
-    let plan = announce::plan(options, &planned, &invariants, known, &prepared);
+    let plan = execution::plan(options, &planned, &invariants, known, &prepared);
     let session = prepared.session;
     if shown == Visibility::Console {
         let restarts = session.restarts(planned.iter().map(|planned| &*planned.case));
         let simulated = reactor.is_simulated();
-        announce::announce(info, &plan, session.no_events(), restarts, simulated);
+        execution::announce(info, &plan, session.no_events(), restarts, simulated);
     }
     caller.recorder.record(Body::RunPlanned(Arc::new(plan)));
     let run = PreparedRun {

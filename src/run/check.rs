@@ -1,5 +1,8 @@
-//! `check`: judges a recorded run again, from its history alone.
+//! The commands that judge a history without running cases: `check` judges a recorded run again,
+//! `show --perfetto` turns it into a trace with its violations, and `show FILTER` prints the
+//! timeline of some of its cases.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,16 +13,21 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::console::{self, ConsoleOptions, Trial};
+use super::expectations::{self, ExpectationSource};
 use super::outputs::{Conclusion, OutputPaths, Outputs, conclude};
 use super::select::{nothing_recorded, unmatched_invariant};
-use super::{Exit, Expectations, ReportOptions, RunError, expectations};
+use super::{Exit, Expectations, Format, ReportOptions, RunError};
 use crate::case::load;
+use crate::files::{self, Draft};
 use crate::history::codec::StreamDecoder;
-use crate::history::{Body, Entry, Seq};
+use crate::history::{Body, Entry, ExpectationFile, RunInfo, Seq};
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::Selection;
-use crate::verdicts::{Accepted, Scope, Verdicts};
-use crate::{files, report, terminal};
+use crate::verdicts::{Accepted, Known, Scope, Verdicts};
+use crate::{limits, report, terminal};
+
+/// Bytes per read: larger than most messages, so that they need not be copied.
+const BUFFER: usize = 1 << 17;
 
 // Doc comments of fields are the help of options.
 /// The options of `check`.
@@ -61,6 +69,60 @@ impl CheckError {
     pub(super) fn new(path: &Path, fault: String) -> Self {
         let path = path.to_owned();
         Self { path, fault }
+    }
+}
+
+/// The output files of a report, opened, and the failures that it accepts.
+#[derive(Debug)]
+pub struct Reporting {
+    format: Format,
+    outputs: Outputs,
+    history: Option<PathBuf>,
+    accepted: ExpectationSource,
+}
+
+impl Reporting {
+    pub fn open(options: &ReportOptions, history: Option<&Path>) -> Result<Self, RunError> {
+        let accepted = match &options.expectations {
+            None => ExpectationSource::Given(None),
+            Some(Expectations::Builtin) => ExpectationSource::Builtin,
+            Some(Expectations::File(path)) => {
+                let cases = load::embedded().map_err(load::LoadError::from)?;
+                let (file, _) = expectations::read(path, &cases)?;
+                ExpectationSource::Given(Some(file))
+            }
+        };
+        let paths = OutputPaths::new(options).with_history(history);
+        Ok(Self {
+            format: options.format,
+            outputs: Outputs::open(&paths)?,
+            history: paths.history().map(Path::to_owned),
+            accepted,
+        })
+    }
+
+    /// Begins the history file, if requested; also returns its path.
+    pub fn begin_history(&mut self) -> Result<Option<(PathBuf, files::Output)>, RunError> {
+        let file = self.outputs.begin_history()?;
+        Ok(self.history.clone().zip(file))
+    }
+
+    /// The expectation file for this runtime; prints a note if there is no built-in one.
+    pub fn expectations(&self, info: &RunInfo) -> Result<Option<ExpectationFile>, RunError> {
+        Ok(self.accepted.clone().resolve(info)?)
+    }
+
+    /// Writes the reports and prints the summary, `head` first. Returns the exit code: `exit`,
+    /// unless a report cannot be written.
+    pub fn conclude(self, report: RunReport, known: &Known, exit: Exit, head: String) -> Exit {
+        let history = self.history.map(|path| path.display().to_string());
+        let conclusion = Conclusion {
+            format: self.format,
+            head,
+            history,
+            exit,
+        };
+        conclude(self.outputs, &[report], known, conclusion)
     }
 }
 
@@ -221,9 +283,6 @@ pub(super) fn replay(
     Ok(Replayed { verdicts, damage })
 }
 
-/// Bytes per read: larger than most messages, so that they need not be copied.
-pub(super) const BUFFER: usize = 1 << 17;
-
 /// Adds an entry to the verdicts, and judges the case that ends with it.
 fn take(verdicts: &mut Verdicts, entry: &Arc<Entry>) {
     let Some(ended) = verdicts.push(entry) else {
@@ -242,4 +301,62 @@ fn take(verdicts: &mut Verdicts, entry: &Arc<Entry>) {
         let (seq, at) = (entry.seq, entry.at);
         verdicts.push(&Arc::new(Entry { seq, at, body }));
     }
+}
+
+/// Writes the trace of a history, up to any damage, and returns the text to print.
+pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
+    let unusable = |fault| CheckError::new(history, fault);
+    let source = open(history).map_err(unusable)?;
+    let draft = Draft::open("Perfetto trace", output)?;
+    let mut entries = Vec::new();
+    let (mut room, mut is_cut) = (limits::HISTORY_BYTES, false);
+    let mut replayed = replay(Scope::default(), source, |entry| {
+        let left = room.checked_sub(entry.approximate_bytes());
+        is_cut |= left.is_none();
+        if let (Some(left), false) = (left, is_cut) {
+            room = left;
+            entries.push(entry.clone());
+        }
+    })
+    .map_err(unusable)?;
+    if is_cut {
+        let drawn = limits::HISTORY_BYTES >> 20;
+        let cut = format!("only the first {drawn} MiB of it can be drawn");
+        replayed.damage.get_or_insert(cut);
+    }
+    let outcomes = replayed.verdicts.report(replayed.damage.clone()).outcomes;
+    let trace = report::perfetto(&entries, &outcomes);
+    let line = format!("{}: {}\n", draft.what(), draft.path().display());
+    draft.complete(|out| out.write_all(&trace))?;
+    match replayed.damage {
+        Some(damage) => Err(unusable(damage).into()),
+        None => Ok(line),
+    }
+}
+
+/// The timeline of the selected cases in a history, each entry once.
+pub fn timeline(history: &Path, filters: &[String]) -> Result<String, RunError> {
+    let unusable = |fault: String| CheckError::new(history, fault);
+    let selection = Selection {
+        filters: filters.to_vec(),
+        ..Selection::default()
+    };
+    let source = BufReader::with_capacity(BUFFER, open(history).map_err(unusable)?);
+    let mut verdicts = Verdicts::new(Scope::default());
+    let (mut began, mut shown) = (None, BTreeMap::new());
+    for entry in StreamDecoder::new(source) {
+        let entry = Arc::new(entry.map_err(|fault| unusable(fault.to_string()))?);
+        began.get_or_insert(entry.at);
+        if let Some(ended) = verdicts.push(&entry)
+            && selection.selects(&ended.facts())
+        {
+            let entries = ended.entries().iter().cloned();
+            shown.extend(entries.map(|entry| (entry.seq, entry)));
+        }
+    }
+    let (Some(began), false) = (began, shown.is_empty()) else {
+        return Err(nothing_recorded(&selection, history));
+    };
+    let lines = report::timeline(began, shown.values().map(|entry| &**entry), &[]);
+    Ok(lines.join("\n") + "\n")
 }

@@ -2,25 +2,45 @@
 //! summary with the counts belongs to the report.
 //!
 //! libtest-mimic runs the trials. Its own output has only `ok`, `FAILED` and `ignored`, and would
-//! print an undecided case as FAILED; so it prints to `/dev/null`, and this module prints instead.
+//! print an undecided case as FAILED; so it prints to `/dev/null`, and this module prints instead:
+//! lines of text, one character for each outcome, or libtest's JSON events, one per line. There an
+//! outcome other than pass and fail is `ignored`, with a `message`; `verdict` is the verdict as in
+//! the suite's reports.
 
-mod events;
-mod github;
-mod lines;
+#[cfg(test)]
+mod tests;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anstyle::{AnsiColor, Style};
 use libtest_mimic::{Arguments, FormatSetting};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::Format;
-use crate::outcome::Outcome;
+use crate::escape::printable_json;
+use crate::history::HostInstant;
+use crate::outcome::{Level, Outcome, Verdict};
 use crate::plan::label;
-use crate::terminal;
-use events::Events;
-use github::WithoutCommands;
-use lines::Lines;
+use crate::report::{cause, cut, failure, folded, github};
+use crate::{host, terminal};
+
+/// The maximum length of a reason, in characters.
+const REASON: usize = 500;
+/// The width of a line if the output is not a terminal.
+const COLUMNS: usize = 100;
+/// The minimum length of a reason, in characters. A narrower terminal shows none.
+const SHORTEST_REASON: usize = 10;
+/// The minimum length of a name, in characters: of an id.
+const SHORTEST_NAME: usize = 6;
+/// The columns of a line without its name, its verdict and the rest.
+const AROUND: usize = "test  ... ".len();
+/// The columns that most lines need besides the name.
+const REST: usize = "test  ... FAILED (100.0 s)".len();
 
 pub(super) struct OutputLost(pub(super) io::Error);
 
@@ -65,6 +85,287 @@ impl Trial {
             is_case: false,
             ..Self::case(name, run)
         }
+    }
+}
+
+/// Renders outcomes as another renderer does, but so that GitHub interprets no line as a command.
+struct WithoutCommands<T> {
+    lines: T,
+    token: String,
+}
+
+impl<T: Renderer> WithoutCommands<T> {
+    pub(super) fn new(lines: T) -> Self {
+        let token = uuid::Uuid::new_v4().to_string();
+        Self { lines, token }
+    }
+}
+
+impl<T: Renderer> Renderer for WithoutCommands<T> {
+    fn begin(&mut self, cases: usize, invariants: usize) -> String {
+        github::stop(&self.token) + &self.lines.begin(cases, invariants)
+    }
+
+    fn outcome(&mut self, name: &str, outcome: &Outcome) -> String {
+        self.lines.outcome(name, outcome)
+    }
+
+    fn end(&mut self) -> String {
+        self.lines.end() + &github::resume(&self.token)
+    }
+}
+
+/// Renders outcomes as JSON events, and counts them.
+pub(super) struct Events {
+    began: HostInstant,
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+    undecided: usize,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line<'a> {
+    Suite(Suite),
+    Test(Test<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Suite {
+    Started { test_count: usize },
+    Ok(Counts),
+    Failed(Counts),
+}
+
+#[derive(Serialize)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+    /// The number of ignored cases that could not be decided.
+    undecided: usize,
+    measured: usize,
+    filtered_out: usize,
+    exec_time: f64,
+}
+
+#[derive(Serialize)]
+struct Test<'a> {
+    name: &'a str,
+    event: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exec_time: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdout: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl Events {
+    pub(super) fn new() -> Self {
+        Self {
+            began: host::now(),
+            passed: 0,
+            failed: 0,
+            ignored: 0,
+            undecided: 0,
+        }
+    }
+}
+
+impl Renderer for Events {
+    fn begin(&mut self, cases: usize, invariants: usize) -> String {
+        let test_count = cases + invariants;
+        line(&Line::Suite(Suite::Started { test_count }))
+    }
+
+    fn outcome(&mut self, name: &str, outcome: &Outcome) -> String {
+        let started = line(&Line::Test(Test {
+            name,
+            event: "started",
+            verdict: None,
+            exec_time: None,
+            stdout: None,
+            message: None,
+        }));
+        let (event, count) = match outcome.verdict {
+            Verdict::Pass => ("ok", &mut self.passed),
+            Verdict::Fail | Verdict::UnexpectedPass => ("failed", &mut self.failed),
+            Verdict::Known | Verdict::Error | Verdict::Skip | Verdict::Inconclusive => {
+                ("ignored", &mut self.ignored)
+            }
+        };
+        *count += 1;
+        if outcome.verdict == Verdict::Error {
+            self.undecided += 1;
+        }
+        let reason = outcome.reason.as_deref().unwrap_or_default();
+        let ended = line(&Line::Test(Test {
+            name,
+            event,
+            verdict: Some(outcome.verdict),
+            exec_time: Some(outcome.duration.as_secs_f64()),
+            stdout: (event == "failed").then(|| failure(outcome)),
+            message: (event == "ignored").then(|| cut(reason, REASON)),
+        }));
+        started + &ended
+    }
+
+    fn end(&mut self) -> String {
+        let counts = Counts {
+            passed: self.passed,
+            failed: self.failed,
+            ignored: self.ignored,
+            undecided: self.undecided,
+            measured: 0,
+            filtered_out: 0,
+            exec_time: host::elapsed(self.began).as_secs_f64(),
+        };
+        let all_decided = self.failed + self.undecided == 0;
+        line(&Line::Suite(if all_decided {
+            Suite::Ok(counts)
+        } else {
+            Suite::Failed(counts)
+        }))
+    }
+}
+
+/// Renders outcomes as lines, and collects the texts to print at the end.
+pub(super) struct Lines {
+    is_terse: bool,
+    widest: usize,
+    columns: usize,
+    is_terminal: bool,
+    /// Skipped and undecided cases with the same reason as an earlier one.
+    repeated: BTreeMap<(&'static str, String), Repeated>,
+    failures: Vec<(String, String)>,
+}
+
+/// A reason that is printed only once.
+struct Repeated {
+    /// The case with which it was printed.
+    first: String,
+    again: usize,
+}
+
+impl Lines {
+    /// `widest` is the width of the longest name, `columns` that of the terminal, if there is one.
+    pub(super) fn new(is_terse: bool, widest: usize, columns: Option<usize>) -> Self {
+        let room = columns.map(|columns| columns.saturating_sub(REST).max(SHORTEST_NAME));
+        Self {
+            is_terse,
+            widest: room.map_or(widest, |room| room.min(widest)),
+            columns: columns.unwrap_or(COLUMNS),
+            is_terminal: columns.is_some(),
+            repeated: BTreeMap::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, text: &mut String, name: &str, outcome: &Outcome) -> fmt::Result {
+        let word = word(outcome);
+        if let (Verdict::Skip | Verdict::Error, Some(reason)) = (outcome.verdict, &outcome.reason) {
+            let key = (word, reason.clone());
+            if let Some(known) = self.repeated.get_mut(&key) {
+                known.again += 1;
+                return Ok(());
+            }
+            let first = outcome.id.to_string();
+            self.repeated.insert(key, Repeated { first, again: 0 });
+        }
+        let mut took = String::new();
+        if !outcome.is_invariant() && outcome.verdict != Verdict::Skip {
+            took = format!(" ({:.1} s)", outcome.duration.as_secs_f64());
+        }
+        let (mut name, mut width) = (Cow::Borrowed(name), self.widest);
+        if self.is_terminal {
+            let room = self.columns.saturating_sub(AROUND + word.len());
+            if room < took.len() + SHORTEST_NAME {
+                took.clear();
+            }
+            width = width.min(room - took.len().min(room)).max(SHORTEST_NAME);
+            name = cut(&name, width).into();
+        }
+        let style = style(outcome.verdict);
+        write!(text, "test {name:width$} ... {style}{word}{style:#}{took}")?;
+        let column = AROUND + width.max(name.chars().count()) + word.len() + took.len();
+        let left = self.columns.saturating_sub(column + ": ".len());
+        if let Some(reason) = self.reason(outcome)
+            && (left >= SHORTEST_REASON || !self.is_terminal)
+        {
+            write!(text, ": {}", cut(&reason, left.max(SHORTEST_REASON)))?;
+        }
+        writeln!(text)
+    }
+
+    /// The reason in the line. That of a failure is printed at the end with its evidence, but on a
+    /// terminal at once, too.
+    fn reason<'a>(&self, outcome: &'a Outcome) -> Option<Cow<'a, str>> {
+        match outcome.verdict {
+            Verdict::Fail if self.is_terminal => Some(cause(outcome).into()),
+            Verdict::Pass | Verdict::Fail => None,
+            Verdict::Known
+            | Verdict::UnexpectedPass
+            | Verdict::Error
+            | Verdict::Skip
+            | Verdict::Inconclusive => outcome.reason.as_deref().map(Cow::Borrowed),
+        }
+    }
+}
+
+impl Renderer for Lines {
+    fn begin(&mut self, cases: usize, invariants: usize) -> String {
+        let counted = |count, one| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{count} {one}{plural}")
+        };
+        let (cases, invariants) = (counted(cases, "case"), counted(invariants, "invariant"));
+        format!("\n{cases}, judged also by {invariants}\n")
+    }
+
+    fn outcome(&mut self, name: &str, outcome: &Outcome) -> String {
+        let has_details = match outcome.verdict {
+            Verdict::Fail | Verdict::UnexpectedPass => true,
+            Verdict::Error => !outcome.evidence.is_empty(),
+            Verdict::Pass | Verdict::Known | Verdict::Skip | Verdict::Inconclusive => false,
+        };
+        if has_details {
+            self.failures.push((name.to_owned(), failure(outcome)));
+        }
+        if self.is_terse {
+            let style = style(outcome.verdict);
+            return format!("{style}{}{style:#}", letter(outcome.verdict));
+        }
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.line(&mut text, name, outcome);
+        text
+    }
+
+    fn end(&mut self) -> String {
+        let mut text = String::new();
+        if self.is_terse {
+            text.push('\n');
+        }
+        for ((word, _), Repeated { first, again }) in &self.repeated {
+            if *again > 0 {
+                let more = format!("     {again} more {word} for the same reason as {first}\n");
+                text.push_str(&more);
+            }
+        }
+        for (name, failure) in &self.failures {
+            let _ = write!(
+                text,
+                "\n---- {name} ----\n{}",
+                folded(failure, self.columns)
+            );
+        }
+        text.push('\n');
+        text
     }
 }
 
@@ -143,4 +444,49 @@ fn say(
 
 fn lock(printer: &Mutex<Printer>) -> MutexGuard<'_, Printer> {
     printer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn line(line: &Line<'_>) -> String {
+    let text = serde_json::to_string(line).expect("it has no keys but texts");
+    format!("{}\n", printable_json(&text))
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    let mut advice = outcome.advice.iter();
+    match outcome.verdict {
+        Verdict::Pass if advice.any(|advice| advice.level == Level::Should) => {
+            "ok, but breaks a SHOULD"
+        }
+        Verdict::Pass if !outcome.advice.is_empty() => "ok, with advice",
+        Verdict::Pass => "ok",
+        Verdict::Fail => "FAILED",
+        Verdict::Known => "known to fail",
+        Verdict::UnexpectedPass => "UNEXPECTEDLY PASSED",
+        Verdict::Error => "undecided",
+        Verdict::Skip => "skipped",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}
+
+fn letter(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Pass => '.',
+        Verdict::Fail => 'F',
+        Verdict::Known => 'k',
+        Verdict::UnexpectedPass => 'P',
+        Verdict::Error => 'u',
+        Verdict::Skip => 's',
+        Verdict::Inconclusive => 'i',
+    }
+}
+
+fn style(verdict: Verdict) -> Style {
+    let color = match verdict {
+        Verdict::Pass => AnsiColor::Green,
+        Verdict::Fail | Verdict::UnexpectedPass => AnsiColor::Red,
+        Verdict::Known | Verdict::Error | Verdict::Skip | Verdict::Inconclusive => {
+            AnsiColor::Yellow
+        }
+    };
+    color.on_default()
 }

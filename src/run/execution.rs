@@ -1,4 +1,5 @@
-//! Executes a plan: decides which cases run in parallel, and when each is judged.
+//! Executes a plan: announces it on the console and in the history, decides which cases run in
+//! parallel, and when each is judged.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,15 +8,20 @@ use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
 use tokio::task::JoinError;
 
 use super::RunOptions;
-use super::live_verdicts::LiveVerdicts;
+use super::prepare::Prepared;
 use super::progress::Progress;
-use super::telemetry;
+use super::telemetry::{self, LiveVerdicts};
 use crate::drive::{CaseRunner, Sabotage, Session, TeardownPolicy};
-use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId};
+use crate::history::{
+    Body, CaseRun, ExpectationFile, HostInstant, PlannedCase, PlannedExecution, Request, RunInfo,
+    RunPlan, SandboxId,
+};
+use crate::host::{self, RuntimeCommands};
+use crate::oracle::Invariant;
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Planned;
 use crate::verdicts::Known;
-use crate::{host, limits};
+use crate::{limits, report, terminal};
 
 #[derive(Debug)]
 pub(super) struct Execution {
@@ -294,4 +300,95 @@ fn number(place: usize) -> CaseRun {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Prints the subject of the test.
+pub(super) fn announce(
+    info: &RunInfo,
+    plan: &RunPlan,
+    no_events: Option<&str>,
+    restarts: Option<RuntimeCommands>,
+    simulated: bool,
+) {
+    let runtime = &info.runtime;
+    let how = if simulated {
+        ", in this process, in simulated time".to_owned()
+    } else {
+        format!(" at {}", info.endpoint)
+    };
+    terminal::say(&format!(
+        "testing {} {}{how}\nimage {}\nrun {}",
+        report::printable(&runtime.runtime_name),
+        report::printable(&runtime.runtime_version),
+        plan.image,
+        info.run
+    ));
+    if let Some(reason) = no_events {
+        terminal::say(&format!(
+            "{}\nonly cases for runtimes without events are run; all others are skipped",
+            report::printable(reason)
+        ));
+    }
+    if let Some(commands) = restarts {
+        let kill = commands
+            .kill
+            .map(|kill| format!(", kills it with `{kill}`"));
+        terminal::say(&format!(
+            "at its end the run stops the runtime with `{}`{} and starts it with `{}`",
+            commands.stop,
+            kill.unwrap_or_default(),
+            commands.start
+        ));
+    }
+    let foreign_pods = plan.foreign_pods;
+    if foreign_pods > 0 {
+        terminal::say(&format!(
+            "this node has {foreign_pods} other pods, which are left alone. If a kubelet manages \
+             them, stop it first: it removes pods that it does not know, including the suite's"
+        ));
+    }
+}
+
+/// The run's plan, for its history.
+pub(super) fn plan(
+    options: &RunOptions,
+    planned: &[Planned],
+    invariants: &[&Invariant],
+    expectations: Option<ExpectationFile>,
+    Prepared {
+        session,
+        foreign_pods,
+    }: &Prepared,
+) -> RunPlan {
+    let judged = options.selection.judged();
+    let mut plan = RunPlan {
+        invariants: invariants.iter().map(|rule| rule.id.to_owned()).collect(),
+        image: session.options().image.clone(),
+        foreign_pods: *foreign_pods as u64,
+        expectations,
+        // Own cases are not all that a profile demands.
+        partial: options.selection.is_partial() || options.cases.is_some(),
+        profiles: judged.iter().map(ToString::to_string).collect(),
+        tier: options.selection.tier.map(|tier| tier.to_string()),
+        fan_out: session.fan_out(),
+        probed: session.capabilities(),
+        ..RunPlan::default()
+    };
+    let mut cases = Vec::new();
+    for Planned { case, repetition } in planned {
+        let place = cases.iter().position(|known| Arc::ptr_eq(known, case));
+        let place = place.unwrap_or_else(|| {
+            cases.push(case.clone());
+            plan.cases.push(PlannedCase {
+                name: case.name.clone(),
+                definition: case.definition.clone(),
+            });
+            cases.len() - 1
+        });
+        plan.executions.push(PlannedExecution {
+            case: u32::try_from(place).expect("there are fewer cases"),
+            repetition: *repetition,
+        });
+    }
+    plan
 }

@@ -1,5 +1,4 @@
-//! The options of a run, filled by clap.
-
+//! The options of a run, filled by clap, and its exit codes.
 #![expect(
     clippy::doc_markdown,
     reason = "doc comments are help texts here, shown as they stand"
@@ -7,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
@@ -17,7 +17,64 @@ use super::expectations::Expectations;
 use crate::drive::{DriveOptions, TeardownPolicy};
 use crate::history::RunId;
 use crate::limits;
+use crate::outcome::{RunReport, Verdict};
 use crate::plan::Selection;
+
+/// The exit codes as `--help` prints them.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  conformant: no MUST of a selected profile is broken, except as --expectations allows
+  1  non-conformant: the runtime broke such a MUST, or an expected failure passed
+  2  wrong usage, an invalid case file, or not a history; nothing was run
+  3  undecided: the runtime could not be reached or was lost, it has no events, the run was
+     interrupted or disturbed by a kubelet, every case was inconclusive, a recorded history is
+     incomplete, or a report could not be written; or something that the run made could not be
+     removed, though all is decided
+  4  nothing ran: no case was selected, or all were skipped";
+
+impl Exit {
+    /// The exit code for a finished run. A broken rule takes precedence over an undecided case,
+    /// unless the run was disturbed.
+    pub fn from_report(report: &RunReport) -> Self {
+        let any = |verdict| report.count(verdict) > 0;
+        let mut cases = report.outcomes.iter().filter(|it| !it.is_invariant());
+        if report.undecided().is_some() {
+            Self::Undecided
+        } else if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
+            Self::NonConformant
+        } else if let Some(watch) = &report.watch {
+            match watch.nothing() {
+                Some(_) => Self::NothingRan,
+                None => Self::Conformant,
+            }
+        } else if cases.all(|case| case.verdict == Verdict::Skip) {
+            Self::NothingRan
+        } else {
+            Self::Conformant
+        }
+    }
+
+    /// The last line of the summary.
+    pub(super) fn describe(self, report: &RunReport) -> String {
+        let known = report.count(Verdict::Known);
+        let meaning = match self {
+            Self::Conformant if known == 0 => "no MUST is broken".to_owned(),
+            Self::Conformant => format!("no MUST is broken, except {known} known to fail"),
+            Self::NonConformant if report.count(Verdict::Fail) > 0 => "a MUST is broken".to_owned(),
+            Self::NonConformant => "an expected failure passed".to_owned(),
+            Self::Usage => "wrong usage".to_owned(),
+            Self::Undecided => {
+                let why = report.undecided();
+                format!(
+                    "{}, see above",
+                    why.unwrap_or("a report could not be written")
+                )
+            }
+            Self::NothingRan => "nothing ran".to_owned(),
+        };
+        format!("exit code {}: {meaning}", self as u8)
+    }
+}
 
 /// The format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -221,9 +278,137 @@ impl RunOptions {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// No MUST of a selected profile is broken, except failures that the expectation file lists.
+    Conformant = 0,
+    /// The runtime broke a MUST of a selected profile, or an expected failure passed.
+    NonConformant = 1,
+    /// The command line or a case file is invalid, or a file is not a history. Nothing was run.
+    Usage = 2,
+    /// There is no verdict: the runtime could not be reached or was lost, it has no events, the run
+    /// was interrupted or disturbed by a kubelet, every case was inconclusive, the recorded history
+    /// is incomplete, or a report could not be written. Or all is decided, and something that the
+    /// run created could not be removed.
+    Undecided = 3,
+    /// No case ran: the selection is empty, or every case was skipped.
+    NothingRan = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
 fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads) if (1..=limits::TEST_THREADS).contains(&threads) => Ok(threads),
         _ => Err(format!("it must be from 1 to {}", limits::TEST_THREADS)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Conformance;
+    use crate::report;
+    use crate::report::fixture::{fixture, outcome};
+
+    #[test]
+    fn a_runtime_without_events_is_never_green() {
+        let exit = |events, verdict| {
+            let mut report = fixture();
+            report.faults.clear();
+            report.outcomes = vec![outcome("FEA-02", "feature::off", verdict)];
+            report.capabilities.events = events;
+            Exit::from_report(&report)
+        };
+        assert_eq!(exit(Some(false), Verdict::Pass), Exit::Undecided);
+        assert_eq!(exit(Some(false), Verdict::Fail), Exit::NonConformant);
+        assert_eq!(exit(Some(true), Verdict::Pass), Exit::Conformant);
+        assert_eq!(exit(None, Verdict::Pass), Exit::Conformant);
+        assert_eq!(exit(None, Verdict::Skip), Exit::NothingRan);
+    }
+
+    #[test]
+    fn a_run_that_was_disturbed_convicts_nobody() {
+        let exit = |fault: &str| {
+            let mut report = fixture();
+            report.faults = vec![fault.to_owned()];
+            report.outcomes = vec![outcome("NEG-05", "negative::ids", Verdict::Fail)];
+            Exit::from_report(&report)
+        };
+        assert_eq!(exit("disturbed: a kubelet runs"), Exit::Undecided);
+        assert_eq!(exit("interrupted by SIGINT"), Exit::NonConformant);
+    }
+
+    #[test]
+    fn what_stays_on_the_node_leaves_the_verdicts_and_not_the_exit_code() {
+        let end = |faults: &[&str], verdict| {
+            let mut report = fixture();
+            report.faults = faults.iter().map(ToString::to_string).collect();
+            report.outcomes = vec![outcome("SBX-06", "sandbox::removed", verdict)];
+            let words = report.standings()[0].verdict;
+            (Exit::from_report(&report).describe(&report), words)
+        };
+        let left = "not removed: container 6f1c: it is in use";
+        let reason = "exit code 3: not all is removed, though all is decided, see above".to_owned();
+        for fault in [left, "not cleaned up: ListPodSandbox: UNKNOWN"] {
+            let ended = end(&[fault], Verdict::Pass);
+            assert_eq!(ended, (reason.clone(), Conformance::Conformant));
+        }
+        let (failed, _) = end(&[left], Verdict::Fail);
+        assert_eq!(failed, "exit code 1: a MUST is broken");
+        let (undecided, words) = end(&[left, "interrupted by SIGINT"], Verdict::Pass);
+        assert_eq!(undecided, "exit code 3: the run has a fault, see above");
+        assert_eq!(words, Conformance::Error);
+        let (undecided, _) = end(&[left], Verdict::Error);
+        assert_eq!(undecided, "exit code 3: not all is decided, see above");
+    }
+
+    #[test]
+    fn the_reason_of_exit_code_3_is_in_every_report() {
+        let texts = |faults: &[&str]| {
+            let mut report = fixture();
+            report.faults = faults.iter().map(ToString::to_string).collect();
+            report.outcomes = vec![outcome("SBX-06", "sandbox::removed", Verdict::Pass)];
+            let [mut json, mut junit] = [Vec::new(), Vec::new()];
+            report::json::write(&report, &mut json).unwrap();
+            report::junit::write(&report, &mut junit).unwrap();
+            let pages = [
+                report::page(&report),
+                report::html::page(&report, &[]),
+                report::github::annotations(&report),
+            ];
+            let written = [json, junit].map(|bytes| String::from_utf8(bytes).unwrap());
+            let last = Exit::from_report(&report).describe(&report);
+            [&written[..], &pages, &[last]].concat()
+        };
+        let reason = "not all is removed, though all is decided";
+        for text in texts(&["not removed: container 6f1c: it is in use"]) {
+            assert!(text.contains(reason), "{text}");
+        }
+        for text in texts(&[]) {
+            assert!(!text.contains(reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_decides_nothing_is_never_green() {
+        let exit = |verdicts: &[Verdict]| {
+            let mut report = fixture();
+            report.faults.clear();
+            let case = |verdict: &Verdict| outcome("NEG-08", "negative::outside", *verdict);
+            let invariant = outcome("INV-01", "invariant::order", Verdict::Pass);
+            report.outcomes = verdicts.iter().map(case).chain([invariant]).collect();
+            Exit::from_report(&report)
+        };
+        let open = Verdict::Inconclusive;
+        assert_eq!(exit(&[open]), Exit::Undecided);
+        assert_eq!(exit(&[open, Verdict::Skip]), Exit::Undecided);
+        assert_eq!(exit(&[open, Verdict::Pass]), Exit::Conformant);
+        assert_eq!(exit(&[open, Verdict::Known]), Exit::Conformant);
+        assert_eq!(exit(&[open, Verdict::Fail]), Exit::NonConformant);
     }
 }

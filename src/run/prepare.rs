@@ -6,8 +6,8 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use super::clean_up::CleanUp;
-use super::live_verdicts::LiveVerdicts;
 use super::outputs::Outputs;
+use super::telemetry::LiveVerdicts;
 use super::{Connected, RunError, RunOptions, kubelet};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};

@@ -1,7 +1,7 @@
-//! The metrics of a run: the PLEG metrics of a kubelet on the node, derived from the growing
-//! history.
+//! A run in progress, by its growing history: the PLEG metrics of a kubelet on the node, and the
+//! verdicts, by the code that `check` uses for a recorded run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::drive::{BackgroundRelist, Heartbeat, Session};
-use crate::history::{Body, Entry, StreamEnd, SubscriptionId};
-use crate::host;
+use crate::history::{Body, CaseRun, Entry, StreamEnd, SubscriptionId};
 use crate::metrics::{Endpoint, EndpointError, Metrics};
-use crate::verdicts::JudgedCase;
-use crate::{oracle, terminal};
+use crate::outcome::{Outcome, RunReport};
+use crate::recorder::{Overrun, Reader};
+use crate::verdicts::{EndedCase, JudgedCase, Known, Scope, Verdicts};
+use crate::{host, oracle, terminal};
 
 /// The metrics and their HTTP endpoint, which ends when this is dropped.
 #[derive(Debug, Default)]
@@ -87,28 +88,6 @@ impl BackgroundTasks {
     }
 }
 
-/// Blocks all tasks periodically, in simulated time.
-async fn hold_up(every: Duration, by: Duration) {
-    let mut times = tokio::time::interval(every);
-    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    times.tick().await;
-    loop {
-        times.tick().await;
-        host::hold_up(by).await;
-    }
-}
-
-/// Counts missed events and PLEG disagreements of a judged case.
-pub(super) fn count_broken(judged: &JudgedCase, metrics: &Metrics) {
-    for invariant in judged.broken_invariants() {
-        match invariant {
-            oracle::NO_MISSED_EVENT => metrics.missed(),
-            oracle::PLEGS_AGREE => metrics.disagreed(),
-            _ => {}
-        }
-    }
-}
-
 #[derive(Debug)]
 struct StreamCounts {
     successes: u64,
@@ -150,5 +129,91 @@ impl StreamCounts {
 
     fn export(&self, metrics: &Metrics) {
         metrics.connections(self.errors, self.successes);
+    }
+}
+
+/// Reads the run's history as it grows, and judges it.
+#[derive(Debug)]
+pub(super) struct LiveVerdicts {
+    reader: Reader,
+    verdicts: Verdicts,
+    ended: BTreeMap<CaseRun, EndedCase>,
+    overrun: Option<Overrun>,
+}
+
+impl LiveVerdicts {
+    /// The verdicts on an empty history.
+    pub(super) fn new(reader: Reader) -> Self {
+        Self {
+            reader,
+            verdicts: Verdicts::new(Scope::default()),
+            ended: BTreeMap::new(),
+            overrun: None,
+        }
+    }
+
+    /// Processes the entries recorded since the last call.
+    pub(super) fn catch_up(&mut self) {
+        match self.reader.drain() {
+            Ok(entries) => {
+                for entry in &entries {
+                    if let Some(ended) = self.verdicts.push(entry) {
+                        self.ended.insert(ended.run(), ended);
+                    }
+                }
+            }
+            Err(fault) => self.overrun = Some(fault),
+        }
+    }
+
+    /// Removes an ended case from the verdicts, to be judged. Fails if entries were lost because
+    /// the reader fell behind.
+    pub(super) fn ended(&mut self, run: CaseRun) -> Result<EndedCase, Overrun> {
+        self.catch_up();
+        let ended = self.ended.remove(&run);
+        ended.ok_or_else(|| self.overrun.unwrap_or(Overrun))
+    }
+
+    /// Stores the verdict on a case.
+    pub(super) fn settle(&mut self, judged: JudgedCase) {
+        self.verdicts.settle(judged);
+    }
+
+    /// The outcome of a case or an invariant; `None` before its end.
+    pub(super) fn outcome(&mut self, run: CaseRun) -> Option<Outcome> {
+        self.catch_up();
+        self.verdicts.outcome(run)
+    }
+
+    pub(super) fn known(&self) -> &Known {
+        self.verdicts.known()
+    }
+
+    pub(super) fn report(&mut self) -> RunReport {
+        self.catch_up();
+        let overrun = self.overrun.map(|fault| fault.to_string());
+        self.verdicts.report(overrun)
+    }
+}
+
+/// Blocks all tasks periodically, in simulated time.
+async fn hold_up(every: Duration, by: Duration) {
+    let mut times = tokio::time::interval(every);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    times.tick().await;
+    loop {
+        times.tick().await;
+        host::hold_up(by).await;
+    }
+}
+
+/// Counts missed events and PLEG disagreements of a judged case.
+pub(super) fn count_broken(judged: &JudgedCase, metrics: &Metrics) {
+    for invariant in judged.broken_invariants() {
+        match invariant {
+            oracle::NO_MISSED_EVENT => metrics.missed(),
+            oracle::PLEGS_AGREE => metrics.disagreed(),
+            _ => {}
+        }
     }
 }
