@@ -1,35 +1,28 @@
-//! Doing what a case says, on a runtime, and cleaning up after it.
+//! Executes the steps of a case on a runtime, and cleans up after it.
 //!
 //! The driver decides nothing about the runtime: it sends calls, waits on conditions of the history
-//! with a bound, and leaves the verdict to the oracle. Nothing that it starts outlives the case.
+//! with a timeout, and leaves the verdict to the oracle. No task or object of a case outlives it.
 
 mod active_case;
-mod background_relist;
 mod case_run;
-mod extra_subscription;
 mod heartbeat;
-mod inspection;
 mod leftovers;
 mod live_pleg;
 mod options;
-mod pod_cgroup;
 mod probes;
 mod recording_client;
-mod remaining;
-mod sabotage;
 mod session;
 mod steps;
 mod stream_error;
 mod sweep;
-mod user_hooks;
 
-pub use background_relist::BackgroundRelist;
 pub use case_run::{CaseRunner, TeardownPolicy};
 pub use heartbeat::Heartbeat;
-pub use live_pleg::{LivePleg, Relist, RelistFault, RelistRequests};
-pub use options::{Allowance, DriveOptions, PodOptions};
+pub use live_pleg::{BackgroundRelist, LivePleg, Relist, RelistFault, RelistRequests};
+pub use options::{
+    Allowance, DriveOptions, PANIC_IN, PANIC_JUDGING, PodOptions, Sabotage, UserHooks,
+};
 pub use recording_client::RecordingClient;
-pub use sabotage::{PANIC_IN, PANIC_JUDGING, Sabotage};
 pub use session::{
     KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, run_labels,
 };
@@ -38,4 +31,3 @@ pub use sweep::{
     ForeignPods, Sweep, SweepError, foreign_pods, image_tag, list_leftovers, listed_ids, sweep,
     sweep_host,
 };
-pub use user_hooks::UserHooks;

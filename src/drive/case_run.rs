@@ -1,19 +1,19 @@
-//! One execution of one case: its steps, the wait for what they cause, and the teardown.
+//! One execution of one case: its steps, the wait for their effects, and the teardown.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::active_case::ActiveCase;
-use super::inspection::{inspect, list_pods};
-use super::remaining::{checkpoints, containers_left, pods_in_doubt, sandboxes_left, unreadable};
 use super::session::Session;
 use super::steps::{Abort, Scope, StepContext};
 use super::stream_error::stream_ended;
 use crate::case::{Case, Need};
 use crate::history::{
-    Body, CaseHistory, CaseRun, HostFact, Request, SandboxId, StatusCode, StepsEnd,
+    Body, CaseHistory, CaseRun, ContainerId, EventKind, HostFact, PodUid, Reply, Request,
+    SandboxId, StatusCode, StepsEnd, Subject,
 };
 use crate::oracle::{self, Index};
 use crate::{checks, host, limits};
@@ -33,7 +33,7 @@ pub struct CaseRunner {
     active: Arc<ActiveCase>,
 }
 
-/// The result of one execution of a case. What happened is in the history.
+/// The result of one execution of a case, beside its history.
 #[derive(Debug)]
 pub struct Executed {
     /// Sandboxes that were left for a look.
@@ -47,7 +47,7 @@ impl CaseRunner {
         Arc::new(Self { active })
     }
 
-    /// Takes the steps, waits for what they cause, and tears down.
+    /// Takes the steps, waits for their effects, and tears down.
     pub async fn execute(self: Arc<Self>, teardown: TeardownPolicy) -> Executed {
         let active = &self.active;
         let (session, case) = (&active.session, active.run);
@@ -90,7 +90,7 @@ impl CaseRunner {
         judgement.violations.is_empty()
     }
 
-    /// What the case waits for now, for people.
+    /// The event or state for which the case waits now, for people.
     pub fn waiting_for(&self) -> Option<String> {
         let claim = self.active.case.claim();
         let pending = |history: &CaseHistory| checks::pending(&claim, &Index::new(history));
@@ -112,7 +112,7 @@ impl CaseRunner {
     }
 
     /// Why events may be missing that the runtime has sent, or would have sent had it not stopped:
-    /// nobody can demand them then.
+    /// a case cannot demand them then.
     async fn trouble_with_stream(&self, end_of_steps: &StepsEnd) -> Option<String> {
         let broken = self.active.view.broken_stream().ok()?;
         if broken.is_none() && *end_of_steps != StepsEnd::Unmet {
@@ -170,7 +170,7 @@ impl CaseRunner {
         self.read_kernel()
     }
 
-    /// What the case's own steps have to work with, which begin now.
+    /// The context of the case's own steps, which begin now.
     fn context(&self) -> StepContext {
         let percent = self.active.session.options().asked.timeout_scale.percent();
         StepContext {
@@ -179,8 +179,8 @@ impl CaseRunner {
         }
     }
 
-    /// Waits until the calls have ended that the steps have sent and not waited for: what they make
-    /// is to be torn down. Their deadlines bound it.
+    /// Waits until the calls have ended that the steps have sent and not waited for: the objects
+    /// that they create must be torn down. Their deadlines bound it.
     async fn calls_ended(&self) {
         let bound = self.active.session.client().client.deadline() * 2;
         // A call of which we ourselves have lost the end shall not hold up the teardown.
@@ -203,8 +203,8 @@ impl CaseRunner {
         Ok(())
     }
 
-    /// Stops and removes every sandbox of the case that has not been removed, and then what was
-    /// made for them. Checkpoints go, too: they may have hundreds of MB.
+    /// Stops and removes every sandbox of the case that has not been removed, and then their
+    /// checkpoints, which may have hundreds of MB, and their cgroups.
     async fn tear_down(&self) {
         let active = &self.active;
         let mut removed = true;
@@ -235,4 +235,107 @@ impl CaseRunner {
     fn sandboxes_left(&self) -> Vec<SandboxId> {
         sandboxes_left(&self.active.view.history())
     }
+}
+
+/// Inspects a pod at rest, as a kubelet does: lists its sandbox and its containers, and reads the
+/// status of each.
+async fn inspect(case: &ActiveCase, sandbox: SandboxId) {
+    let began = host::now();
+    let mut labels = case.session.labels();
+    if let Some((_, pod)) = case.view.pod_of(&ContainerId::from(&sandbox)) {
+        labels.insert("io.kubernetes.pod.uid".to_owned(), pod.uid.to_string());
+    }
+    let _ = case.call(Request::ListSandboxes(labels)).await;
+    let _ = case.call(Request::SandboxStatus(sandbox.clone())).await;
+    let _ = case.list_and_read(sandbox).await;
+    let took = host::elapsed(began);
+    case.session.metrics().pod_relisted(took);
+}
+
+/// Lists all objects of some pods, whether the case knows them or not. A kubelet's relist
+/// lists the sandboxes first, and this is none.
+async fn list_pods(case: &ActiveCase, pods: &BTreeSet<PodUid>) {
+    let labels_of = |pod: &PodUid| {
+        let mut labels = case.session.labels();
+        labels.insert("io.kubernetes.pod.uid".to_owned(), pod.to_string());
+        labels
+    };
+    for pod in pods {
+        let (sandbox, labels) = (None, labels_of(pod));
+        let list = Request::ListContainers { sandbox, labels };
+        let _ = case.call(list).await;
+    }
+    for pod in pods {
+        let _ = case.call(Request::ListSandboxes(labels_of(pod))).await;
+    }
+}
+
+/// Why an answer of the runtime cannot be read, if there is such an answer: it proves nothing.
+fn unreadable(history: &CaseHistory) -> Option<String> {
+    history.calls().find_map(|call| match call.result() {
+        Some(Err(fault)) if fault.code == StatusCode::DATA_LOSS => {
+            let method = call.request().method();
+            Some(format!("the answer of {method} is unusable: {fault}"))
+        }
+        _ => None,
+    })
+}
+
+/// The pods in which a call that creates an object has failed: the runtime may have created it all
+/// the same.
+fn pods_in_doubt(history: &CaseHistory) -> BTreeSet<PodUid> {
+    let failed = history.calls().filter(|call| {
+        let failed = matches!(call.result(), Some(Err(_)));
+        failed && !call.is_of_run()
+    });
+    let pods = failed.filter_map(|call| match call.request() {
+        Request::RunSandbox(spec) => Some(spec.uid.clone()),
+        Request::CreateContainer(spec) => Some(spec.sandbox_spec.uid.clone()),
+        _ => None,
+    });
+    pods.collect()
+}
+
+/// The sandboxes that a successful call made and no successful call removed.
+pub(super) fn sandboxes_left(history: &CaseHistory) -> Vec<SandboxId> {
+    let mut left = Vec::new();
+    for call in history.calls() {
+        match (call.request(), call.result()) {
+            (Request::RunSandbox(_), Some(Ok(Reply::Sandbox(id)))) => left.push(id.clone()),
+            (Request::RemoveSandbox(id), Some(Ok(_))) => left.retain(|left| left != id),
+            _ => {}
+        }
+    }
+    left
+}
+
+fn checkpoints(history: &CaseHistory) -> Vec<String> {
+    let locations = history.calls().filter_map(|call| match call.request() {
+        Request::CheckpointContainer { location, .. } => Some(location.clone()),
+        _ => None,
+    });
+    locations.collect()
+}
+
+/// The containers in such sandboxes that a successful call made, that no successful call removed,
+/// and that have not been seen to stop.
+pub(super) fn containers_left(history: &CaseHistory) -> Vec<ContainerId> {
+    let sandboxes = sandboxes_left(history);
+    let mut left = Vec::new();
+    for call in history.calls() {
+        match (call.request(), call.result()) {
+            (Request::CreateContainer(spec), Some(Ok(Reply::Container(id))))
+                if sandboxes.contains(&spec.sandbox) =>
+            {
+                left.push(id.clone());
+            }
+            (Request::RemoveContainer(id), Some(Ok(_))) => left.retain(|left| left != id),
+            _ => {}
+        }
+    }
+    let has_stopped = |subject: &Subject| subject.first(EventKind::Stopped).is_some();
+    let stopped = history.subjects().iter().filter(|it| has_stopped(it));
+    let stopped: BTreeSet<&ContainerId> = stopped.map(|subject| &subject.id).collect();
+    left.retain(|id| !stopped.contains(id));
+    left
 }

@@ -1,8 +1,8 @@
-//! Whether the host lets the suite itself run in time. What it could not do in time proves nothing
-//! of a runtime.
+//! Delays of the suite itself by its host. A late observation of a delayed suite proves nothing
+//! about a runtime.
 
-use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::history::Body;
 use crate::recorder::Recorder;
@@ -11,7 +11,7 @@ use crate::{host, limits};
 /// Records how long the suite was held up, each time that it was, until this is dropped.
 #[derive(Debug)]
 pub struct Heartbeat {
-    task: JoinHandle<()>,
+    _task: AbortOnDropHandle<()>,
 }
 
 impl Heartbeat {
@@ -32,13 +32,9 @@ impl Heartbeat {
                 last = host::now();
             }
         });
-        Self { task }
-    }
-}
-
-impl Drop for Heartbeat {
-    fn drop(&mut self) {
-        self.task.abort();
+        Self {
+            _task: AbortOnDropHandle::new(task),
+        }
     }
 }
 

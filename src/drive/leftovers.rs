@@ -1,14 +1,15 @@
-//! Ending the processes of what a run has made and removed, and of what cannot be removed: no call
-//! of the CRI reaches them any more.
+//! Ending processes and removing cgroups on the host that the calls of the CRI do not reach: those
+//! of objects that a run has made and removed, or cannot remove.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::host::{Kernel, Leftover, OwnIds};
+use crate::host::{CgroupError, Kernel, Leftover, OwnIds, PodCgroup};
 use crate::limits;
 
-/// What became of processes that lived on.
+/// The outcome for processes that were still alive.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     /// Those that were ended, one sentence each.
@@ -23,7 +24,7 @@ pub(super) async fn end(kernel: &Kernel, ids: &OwnIds, removed: bool) -> Ended {
     let patience = if removed {
         limits::PROCESS_END
     } else {
-        std::time::Duration::ZERO
+        Duration::ZERO
     };
     let found = after(kernel, ids, patience).await;
     for process in &found {
@@ -56,8 +57,8 @@ async fn remove_cgroups(kernel: &Kernel, ids: &OwnIds, killed: bool) {
     }
 }
 
-/// What is there once all have ended, or so much time has passed.
-async fn after(kernel: &Kernel, ids: &OwnIds, patience: std::time::Duration) -> Vec<Leftover> {
+/// The processes that are left once all have ended, or after this time.
+async fn after(kernel: &Kernel, ids: &OwnIds, patience: Duration) -> Vec<Leftover> {
     let until = Instant::now() + patience;
     let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
     loop {
@@ -65,6 +66,20 @@ async fn after(kernel: &Kernel, ids: &OwnIds, patience: std::time::Duration) -> 
         let found = kernel.leftovers(ids);
         if found.is_empty() || Instant::now() >= until {
             return found;
+        }
+    }
+}
+
+/// Removes a cgroup, as soon as nothing is left in it: a process that has ended is in its cgroup
+/// for some moments more.
+pub(super) async fn remove_cgroup(kernel: &Kernel, cgroup: &PodCgroup) -> Result<(), CgroupError> {
+    let until = Instant::now() + limits::SWEEP_WAIT;
+    let mut pace = tokio::time::interval(limits::SWEEP_PACE);
+    loop {
+        pace.tick().await;
+        match kernel.remove_cgroup(cgroup) {
+            Err(CgroupError::Busy) if Instant::now() < until => {}
+            done => return done,
         }
     }
 }

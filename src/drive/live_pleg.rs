@@ -1,4 +1,4 @@
-//! A Generic PLEG on a runtime: relists it, and keeps what a kubelet's cache would have.
+//! A Generic PLEG on a runtime: relists it, and keeps the cache of a kubelet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,18 +6,20 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::Interval;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::recording_client::RecordingClient;
+use super::session::Session;
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerStatus, HostInstant, Labels, Reply, Request,
     SandboxId, SandboxListing, SandboxReport, StatusCode,
 };
-use crate::host;
 use crate::metrics::{Metrics, RunningState};
 use crate::pleg::{
     Channel, Features, Generic, Inspection, Kubelet, LifecycleEvent, ListedPod, Moment,
     POD_UID_LABEL, PodList, SharedUid, State, StatusFault, Statuses, list_pods, pod_status,
 };
+use crate::{host, limits};
 
 /// One relist that succeeded.
 #[derive(Debug)]
@@ -25,9 +27,9 @@ pub struct Relist {
     /// The pod, if it was relisted on demand; none for a relist of all pods.
     pub pod: Option<SharedUid>,
     pub began: HostInstant,
-    /// What there is, in the order of the answer.
+    /// All sandboxes, in the order of the answer.
     pub sandboxes: Vec<SandboxListing>,
-    /// What there is, in the order of the answer.
+    /// All containers, in the order of the answer.
     pub containers: Vec<ContainerListing>,
     /// The events that the PLEG has sent.
     pub lifecycle: Vec<LifecycleEvent>,
@@ -68,8 +70,8 @@ pub struct LivePleg {
 }
 
 impl LivePleg {
-    /// A PLEG that knows nothing yet. It will list what carries these labels, all that there is if
-    /// there are none.
+    /// A PLEG with an empty cache. It will list the objects with these labels; all objects if there
+    /// are none.
     pub fn new(client: RecordingClient, metrics: Metrics, labels: Labels) -> Self {
         Self {
             client,
@@ -87,7 +89,7 @@ impl LivePleg {
     }
 
     /// Relists all pods, a period after the end of the last time and when it is woken, and single
-    /// pods on demand, until nobody wants to know.
+    /// pods on demand, until the receiver is dropped.
     ///
     /// A runtime that is slow to answer shall not hold up events: this belongs into a task of its
     /// own.
@@ -155,8 +157,7 @@ impl LivePleg {
         Some(self.relisted(Some(uid.clone()), began, inspections, sandboxes, containers))
     }
 
-    /// Relists once. Fails if a list fails. What fails of an inspection is in what the PLEG
-    /// believes.
+    /// Relists once. Fails if a list fails. A failed inspection is an entry of the cache.
     pub async fn relist(&mut self) -> Result<Relist, RelistFault> {
         let began = host::now();
         let at = Moment::from_ns(began.realtime_ns);
@@ -243,6 +244,58 @@ impl LivePleg {
                 let state = RunningState(state.label());
                 self.metrics.containers(state, containers);
             }
+        }
+    }
+}
+
+/// Relists of the pods that a run made, as the Generic PLEG of a kubelet makes them, until this is
+/// dropped: of all pods each second, and from kubelet 1.36 on of one pod on demand, after each sync
+/// of it. A change that a list shows and no event has reported is a missed event.
+#[derive(Debug)]
+pub struct BackgroundRelist {
+    _task: AbortOnDropHandle<()>,
+}
+
+impl BackgroundRelist {
+    /// Relists the pods of a run, except while a case wants silence. A pod is relisted on demand
+    /// [`limits::RELISTS_OF_A_POD`] times between two relists of all pods, and once for requests
+    /// that wait at the same time.
+    pub fn begin(session: &Arc<Session>) -> Self {
+        let session = session.clone();
+        let (client, metrics) = (session.client().clone(), session.metrics().clone());
+        let mut pleg = LivePleg::new(client, metrics, session.labels());
+        session.take_requests(pleg.requests());
+        let task = tokio::spawn(async move {
+            let mut period = tokio::time::interval(Generic::PERIOD);
+            // The first tick comes at once, when there is nothing to list yet.
+            period.tick().await;
+            let mut relisted = BTreeMap::<SharedUid, usize>::new();
+            loop {
+                // A list that fails shows nothing; it stands in the history all the same.
+                tokio::select! {
+                    // As in a kubelet, a relist of all pods that is due goes first.
+                    biased;
+                    _ = period.tick() => {
+                        let _quiet = session.relisting().await;
+                        let _ = pleg.relist().await;
+                        period.reset();
+                        relisted.clear();
+                    }
+                    pods = pleg.requested() => {
+                        for pod in pods {
+                            let times = relisted.entry(pod.clone()).or_default();
+                            if *times < limits::RELISTS_OF_A_POD {
+                                *times += 1;
+                                let _quiet = session.relisting().await;
+                                let _ = pleg.relist_pod(&pod).await;
+                            }
+                        }
+                    }
+                }
+            }
+        });
+        Self {
+            _task: AbortOnDropHandle::new(task),
         }
     }
 }

@@ -1,23 +1,24 @@
-//! What a runtime and its node are capable of, measured when a run begins, and only what the run's
-//! cases need. A probe returns what is missing, and how to have it.
+//! Capabilities of a runtime and its node, measured when a run begins, as far as its cases need
+//! them. A probe returns the reason for which a need is not met, and how to meet it.
 
-mod broadcast;
 mod node;
 mod runtime;
-mod trial;
-mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use super::session::Session;
 use super::stream_error::StreamError;
 use crate::case::{Case, Need};
-use crate::history::{FanOut, ProbedCapabilities};
-use crate::host::RuntimeCommands;
+use crate::history::{
+    ContainerId, ContainerSpec, FanOut, ProbedCapabilities, Reply, Request, SandboxId, SandboxSpec,
+};
+use crate::host::{Monitored, RuntimeCommands};
+use crate::workload::Workload;
 
-pub(super) use user::may_restart;
+pub(super) use node::may_restart;
 
 /// Why a runtime, or its node, does not meet a need.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl From<StreamError> for Unavailable {
 /// The results of the probes of a session.
 #[derive(Debug, Default)]
 pub(super) struct ProbeResults {
-    /// Of what was measured: why it is not available, unless it is.
+    /// The measured needs: why each is not met; none if it is.
     lacks: OnceLock<BTreeMap<Need, Option<String>>>,
     /// Why there is no event stream, if the session does without.
     no_events: OnceLock<String>,
@@ -58,7 +59,7 @@ impl ProbeResults {
 
 async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
     match need {
-        Need::Broadcast => broadcast::broadcast(session).await?,
+        Need::Broadcast => runtime::broadcast(session).await?,
         Need::HostPid => node::host_pid(session).await?,
         Need::PodCgroup => node::pod_cgroup(session).await?,
         Need::MemoryLimit => node::memory_limit(session)?,
@@ -75,12 +76,12 @@ async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
         Need::Checkpoint => runtime::checkpoint(session).await?,
         Need::Restore => runtime::restore(session).await?,
         Need::StopSignal => runtime::stop_signal(session).await?,
-        Need::ClockSteps => user::clock_steps(session)?,
-        Need::FaultyHandler => user::faulty_handler(session)?,
-        Need::OutsideCri => user::outside_cri(session)?,
-        Need::RuntimeLog => user::runtime_log(session).await?,
-        Need::RuntimeProcess => user::runtime_process(session).await?,
-        Need::RuntimeKill => user::runtime_kill(session).await?,
+        Need::ClockSteps => node::clock_steps(session)?,
+        Need::FaultyHandler => node::faulty_handler(session)?,
+        Need::OutsideCri => node::outside_cri(session)?,
+        Need::RuntimeLog => node::runtime_log(session).await?,
+        Need::RuntimeProcess => node::runtime_process(session).await?,
+        Need::RuntimeKill => node::runtime_kill(session).await?,
         Need::RuntimeRestart => may_restart(session).await?,
     }
     Ok(())
@@ -108,7 +109,7 @@ impl Session {
         Ok(())
     }
 
-    /// Goes on without an event stream, for the cases alone that are about having none.
+    /// Continues without an event stream, for the cases alone that are about its absence.
     pub fn continue_without_events(&self, reason: String) {
         let met = BTreeMap::from([(Need::NoEvents, None)]);
         let _ = self.probed.lacks.set(met);
@@ -140,7 +141,7 @@ impl Session {
         )
     }
 
-    /// What else was measured.
+    /// The other measured capabilities.
     pub fn capabilities(&self) -> ProbedCapabilities {
         let has = |need| Some(self.probed.lacks.get()?.get(&need)?.is_none());
         ProbedCapabilities {
@@ -163,4 +164,112 @@ impl Session {
         let commands = options.asked.hooks.runtime_commands();
         commands.filter(|_| restarts && !options.kernel.is_simulated())
     }
+}
+
+/// A container that runs, in the pod of the run's markers.
+struct TrialContainer<'s> {
+    session: &'s Session,
+    id: ContainerId,
+    pod: (SandboxId, Arc<SandboxSpec>),
+}
+
+impl<'s> TrialContainer<'s> {
+    /// Runs one of this name.
+    async fn run(session: &'s Session, name: &str) -> Result<Self, String> {
+        let pod = session.marker_pod().await;
+        let pod = pod.map_err(|fault| fault.to_string())?;
+        let spec = session.container_spec((&pod.0, &pod.1), name, 0, &Workload::UntilTerm);
+        Self::run_as(session, pod, spec).await
+    }
+
+    /// Runs one from the checkpoint at this place in the pod of this one, under this name.
+    async fn restore(&self, name: &str, location: String) -> Result<Self, String> {
+        let (sandbox, pod) = &self.pod;
+        let workload = Workload::UntilTerm;
+        let spec = self
+            .session
+            .container_spec((sandbox, pod), name, 0, &workload);
+        let spec = ContainerSpec {
+            image: location,
+            ..spec
+        };
+        Self::run_as(self.session, self.pod.clone(), spec).await
+    }
+
+    async fn run_as(
+        session: &'s Session,
+        pod: (SandboxId, Arc<SandboxSpec>),
+        spec: ContainerSpec,
+    ) -> Result<Self, String> {
+        let create = Request::CreateContainer(Arc::new(spec));
+        let refused = |fault| format!("no trial container can be made: {fault}");
+        let Reply::Container(id) = session.call(None, create).await.map_err(refused)? else {
+            return Err("CreateContainer was answered by something else".to_owned());
+        };
+        let trial = Self { session, id, pod };
+        let start = Request::StartContainer(trial.id.clone());
+        if let Err(fault) = session.call(None, start).await {
+            trial.end().await;
+            return Err(format!("the trial container cannot be started: {fault}"));
+        }
+        Ok(trial)
+    }
+
+    /// Makes a checkpoint of it; returns where it is.
+    async fn checkpoint(&self) -> Result<String, String> {
+        let location = self.session.checkpoint_location(&self.id);
+        let request = Request::CheckpointContainer {
+            container: self.id.clone(),
+            location: location.clone(),
+        };
+        let made = self.session.call(None, request).await;
+        made.map_err(|fault| fault.to_string())?;
+        Ok(location)
+    }
+
+    /// Ends and removes it, and its checkpoint.
+    async fn end(self) {
+        let location = self.session.checkpoint_location(&self.id);
+        self.session.options().kernel.remove_checkpoint(&location);
+        let stop = Request::StopContainer {
+            container: self.id.clone(),
+            grace: Duration::ZERO,
+        };
+        let _ = self.session.call(None, stop).await;
+        let remove = Request::RemoveContainer(self.id);
+        let _ = self.session.call(None, remove).await;
+    }
+}
+
+/// Looks at a trial container of this name while it runs.
+async fn look_at_container<E: Display>(
+    session: &Session,
+    name: &str,
+    look: impl FnOnce(&Monitored) -> Result<(), E>,
+) -> Result<(), String> {
+    let trial = TrialContainer::run(session, name).await?;
+    let client = session.client();
+    let seen = look(&Monitored {
+        container: client.own(trial.id.as_str()),
+        sandbox: client.own(trial.pod.0.as_str()),
+    });
+    trial.end().await;
+    seen.map_err(|fault| fault.to_string())
+}
+
+async fn run_sandbox(session: &Session, spec: SandboxSpec) -> Result<SandboxId, String> {
+    match session
+        .call(None, Request::RunSandbox(Arc::new(spec)))
+        .await
+    {
+        Ok(Reply::Sandbox(sandbox)) => Ok(sandbox),
+        Ok(_) => Err("RunPodSandbox was answered by something else".to_owned()),
+        Err(fault) => Err(fault.to_string()),
+    }
+}
+
+async fn end_sandbox(session: &Session, sandbox: SandboxId) {
+    let stop = Request::StopSandbox(sandbox.clone());
+    let _ = session.call(None, stop).await;
+    let _ = session.call(None, Request::RemoveSandbox(sandbox)).await;
 }

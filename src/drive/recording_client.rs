@@ -2,7 +2,7 @@
 //!
 //! A call that has been sent is never taken back: a runtime may leave processes behind that no
 //! call of the CRI reaches any more (containerd 2.1, after a cancelled `StartContainer`). So each
-//! call has a task of its own, which goes on to the call's end though nobody waits for it any more.
+//! call has a task of its own, which continues to the call's end even if no caller waits for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -16,7 +16,7 @@ use crate::history::{Body, CallFault, CaseRun, Reply, Request, StatusCode};
 use crate::host::{BootTicks, Kernel, LogDirectory, OwnId, OwnIds};
 use crate::recorder::Recorder;
 
-/// Sends calls and records both their ends. Cheap to clone.
+/// Sends calls and records their begin and end. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RecordingClient {
     pub client: Client,
@@ -25,7 +25,7 @@ pub struct RecordingClient {
     under_way: TaskTracker,
     /// The ids of sandboxes and containers, of all clones.
     ids: Arc<Mutex<KnownIds>>,
-    /// Where those that were made are noted, too, for the `cleanup` of a run that is killed.
+    /// The directory with the ids of created objects, for the `cleanup` of a run that is killed.
     notes: Arc<OnceLock<LogDirectory>>,
     /// When this was created, before all calls.
     began: BootTicks,
@@ -56,7 +56,7 @@ struct Before {
 type Creation = (String, Arc<Before>);
 
 impl KnownIds {
-    /// The object that a call creates, by what identifies it for a runtime.
+    /// The object that a call creates, by the fields that identify it for a runtime.
     fn object(request: &Request) -> Option<String> {
         match request {
             Request::RunSandbox(spec) => {
@@ -79,7 +79,7 @@ impl KnownIds {
         }
     }
 
-    /// Checks that a call has created what it returns, and adds the id to those that were made.
+    /// Checks that a call has created the object of a returned id, and adds the id to the own ones.
     fn admit(&mut self, id: &str, before: &Before) -> Result<OwnId, &'static str> {
         if let Some(made) = self.made.get(id) {
             return Ok(made);
@@ -116,7 +116,7 @@ impl RecordingClient {
         }
     }
 
-    /// From now on notes in this directory what is made.
+    /// Records the ids of created objects in this directory from now on.
     pub fn note_in(&self, logs: &LogDirectory) {
         // A run has one such directory.
         let _ = self.notes.set(logs.clone());
@@ -141,13 +141,13 @@ impl RecordingClient {
         })
     }
 
-    /// Sends a call for a case, or for the run itself, and records both its ends.
+    /// Sends a call for a case, or for the run itself, and records its begin and end.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
         self.call_within(case, request, None).await
     }
 
-    /// Sends a call with a deadline of its own, if there is one, and records both its ends.
-    /// Dropped, it is not waited for, and goes on.
+    /// Sends a call with a deadline of its own, if there is one, and records its begin and end.
+    /// Continues if the future is dropped.
     pub async fn call_within(
         &self,
         case: Option<CaseRun>,
@@ -241,7 +241,7 @@ impl RecordingClient {
         self.ids().made.clone()
     }
 
-    /// The id of what was made, with the time of its call; that of something else owns no process.
+    /// The id of a created object, with the time of its call. An unknown id owns no process.
     pub fn own(&self, id: &str) -> OwnId {
         self.ids().made.get(id).unwrap_or_else(|| OwnId {
             id: id.to_owned(),
@@ -249,7 +249,7 @@ impl RecordingClient {
         })
     }
 
-    /// The id of what the runtime lists as the run's; none if others have made it.
+    /// The id of an object that the runtime lists as the run's; none if it is foreign.
     pub(super) fn adopt(&self, id: &str) -> Option<OwnId> {
         let ids = self.ids();
         let (is_foreign, id) = (ids.foreign.contains(id), id.to_owned());
@@ -258,14 +258,14 @@ impl RecordingClient {
         Some(ids.made.get(&listed.id).unwrap_or(listed))
     }
 
-    /// Waits until each call that was sent has ended, which its deadline bounds.
+    /// Waits until all calls have ended. Their deadlines bound it.
     pub async fn settled(&self) {
         self.under_way.close();
         self.under_way.wait().await;
     }
 }
 
-/// Whether a call that ended so may go on in the runtime.
+/// Whether a call with this error may still be executed by the runtime.
 fn may_go_on(code: StatusCode) -> bool {
     [
         StatusCode::DEADLINE_EXCEEDED,

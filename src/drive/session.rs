@@ -1,4 +1,4 @@
-//! What all cases of a run share: the runtime, the event stream, and a marker pod.
+//! The state that all cases of a run share: the runtime, the event stream, and a marker pod.
 //!
 //! All cases read one stream. A marker is a container that is created and removed in the marker
 //! pod only for its event: once that has arrived, the stream is live, and all that the runtime sent
@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
+use super::leftovers;
 use super::live_pleg::RelistRequests;
 use super::options::DriveOptions;
 use super::probes::ProbeResults;
@@ -22,7 +23,7 @@ use crate::history::{
     Body, CallFault, CaseRun, CgroupDriver, ContainerId, ContainerSpec, Entry, Labels, OciRuntime,
     PodUid, Reply, Request, RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
 };
-use crate::host::Kernel;
+use crate::host::{CgroupError, Kernel, PodCgroup};
 use crate::metrics::Metrics;
 use crate::recorder::{Reader, Recorder};
 use crate::workload::Workload;
@@ -41,7 +42,7 @@ pub const KUBELET_LABELS: [&str; 3] = [
 /// The namespace of every pod that the suite makes.
 pub const NAMESPACE: &str = "cri-event-conformance";
 
-/// The labels that mark what a run makes.
+/// The labels of all objects that a run creates.
 pub fn run_labels(run: &RunId) -> Labels {
     Labels::from([
         (RUN_LABEL.to_owned(), run.to_string()),
@@ -52,7 +53,7 @@ pub fn run_labels(run: &RunId) -> Labels {
 /// How much of the UID of a pod is in its name.
 pub(super) const UID_IN_NAME: usize = 8;
 
-/// How a run talks to its runtime: what the user asked for, and what the run found out.
+/// The configuration of a session: the options of the user, and facts about the runtime.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     pub asked: DriveOptions,
@@ -85,15 +86,15 @@ pub struct Session {
     pub(super) probed: ProbeResults,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
-    pub(super) cgroups: AtomicU32,
+    cgroups: AtomicU32,
     labels: Labels,
 }
 
-/// What a wait saw.
+/// The result of a wait for a marker.
 enum Seen {
     Marker,
     End(StreamEnd),
-    /// Neither, and so many events of others.
+    /// Neither, and so many other events.
     Nothing(u64),
 }
 
@@ -131,7 +132,7 @@ impl Session {
         &self.client
     }
 
-    /// What is measured of the run as a kubelet would measure it.
+    /// The metrics of a kubelet, measured on the run.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -158,7 +159,7 @@ impl Session {
         self.silence.write().await
     }
 
-    /// Where all that happens is recorded.
+    /// The recorder of the history.
     pub fn recorder(&self) -> &Recorder {
         &self.client.recorder
     }
@@ -173,12 +174,12 @@ impl Session {
         self.options.asked.timeout_scale.scaled(bound)
     }
 
-    /// The labels that mark what this run makes.
+    /// The labels of all objects that this run creates.
     pub fn labels(&self) -> Labels {
         self.labels.clone()
     }
 
-    /// Sends a call for a case, or for the run itself, and records both its ends.
+    /// Sends a call for a case, or for the run itself, and records its begin and end.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
         self.client.call(case, request).await
     }
@@ -232,6 +233,32 @@ impl Session {
         }
     }
 
+    pub(super) fn new_cgroup(&self) -> PodCgroup {
+        let number = self.cgroups.fetch_add(1, Ordering::Relaxed);
+        let driver = self.options.cgroup_driver;
+        let driver = driver.unwrap_or(CgroupDriver::Cgroupfs);
+        PodCgroup::new(&self.options.run, number, driver)
+    }
+
+    /// Makes a cgroup of this name, and gives it to a pod.
+    pub(super) fn give_cgroup(
+        &self,
+        cgroup: &PodCgroup,
+        memory_mib: u32,
+        spec: &mut SandboxSpec,
+    ) -> Result<(), CgroupError> {
+        let bytes = u64::from(memory_mib) << 20;
+        self.options.kernel.make_cgroup(cgroup, bytes)?;
+        spec.cgroup_parent = cgroup.parent();
+        spec.memory_bytes = Some(bytes);
+        Ok(())
+    }
+
+    /// Removes a cgroup whose pod is gone. If that fails, it is swept at the run's end.
+    pub(super) async fn remove_cgroup(&self, cgroup: &PodCgroup) {
+        let _ = leftovers::remove_cgroup(&self.options.kernel, cgroup).await;
+    }
+
     pub fn checkpoint_location(&self, of: &ContainerId) -> String {
         let folder = self.options.log_directory.display();
         format!("{folder}/checkpoint-{of}.tar")
@@ -259,8 +286,8 @@ impl Session {
         self.ensure_stream().await
     }
 
-    /// Opens a new stream with a new marker pod, on a runtime that was lost and may be back: what
-    /// it had before may have ended with it.
+    /// Opens a new stream with a new marker pod, on a runtime that was lost and may be back: the
+    /// marker pod may have ended with it.
     pub async fn renew(&self, bound: Duration) -> Result<(), StreamError> {
         self.unsubscribe().await;
         self.marker_pod.lock().await.take();

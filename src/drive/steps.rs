@@ -1,32 +1,24 @@
-//! What the steps of a case do to the runtime: their effects, in files of the same families as in
-//! `case::steps`. A step gets a context with the case and what surrounds the step, and nothing
-//! else.
+//! The effects of the steps of a case on the runtime, in files of the same families as in
+//! `case::steps`. A step gets the context of the case, and nothing else.
 
-mod abort;
 mod blocks;
 mod calls;
 mod context;
-mod create;
 mod faults;
 mod observe;
-mod scope;
-mod streams;
 mod waits;
-mod workload;
 
 use std::future::Future;
 
 use crate::case::{Step, for_each_step};
 use crate::history::{CallFault, StatusCode};
 
-pub(super) use abort::Abort;
-pub(super) use context::StepContext;
-pub(super) use scope::Scope;
+pub(super) use context::{Abort, Scope, StepContext};
 
 /// The reference of an image that no runtime has.
 const MISSING_IMAGE: &str = "localhost/cri-event-conformance/missing:none";
 
-/// What a step does to the runtime.
+/// The effect of a step on the runtime.
 trait Effect {
     /// Carries the step out, to its end.
     fn perform(&self, ctx: &mut StepContext) -> impl Future<Output = Result<(), Abort>> + Send;

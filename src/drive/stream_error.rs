@@ -41,7 +41,7 @@ pub enum StreamError {
          is open and silent"
     )]
     Silent(Duration),
-    /// The stream brings what others cause, and not what the suite does.
+    /// The stream brings events of foreign objects, and none of the suite's.
     #[error(
         "no event of the suite's own containers has come within {within:?} though some \
          were created meanwhile: the event stream is open, and has brought {others} other events"
@@ -73,7 +73,7 @@ impl StreamError {
         )
     }
 
-    /// What it means that no marker's event has come, but so many of others.
+    /// The error for a stream without a marker's event and with so many other events.
     pub(super) fn silent(within: Duration, others: u64) -> Self {
         match others {
             0 => Self::Silent(within),
@@ -81,12 +81,12 @@ impl StreamError {
         }
     }
 
-    /// What the end of a first stream means that has not brought an event.
+    /// The error for the end of a first stream that has not brought an event.
     pub fn of_the_first(end: &StreamEnd) -> Self {
         stream_ended(end).at_opening()
     }
 
-    /// What it means when a stream ends with OK before it has brought anything.
+    /// The error for a stream that ends with OK before its first event.
     pub(super) fn at_opening(self) -> Self {
         match self {
             Self::Closed => Self::Disabled,
@@ -95,8 +95,8 @@ impl StreamError {
     }
 }
 
-/// What to do where the runtime lacks the image of its own that sandboxes run, as without internet:
-/// the suite's image serves, too. It is named in quotes by containerd and CRI-O alike.
+/// Advice for a runtime that lacks the image of sandboxes, as without internet: the suite's image
+/// can replace it. containerd and CRI-O name the image in quotes.
 fn way_out(fault: &CallFault) -> String {
     let Some((_, named)) = fault.message.split_once("sandbox image \"") else {
         return String::new();
@@ -113,7 +113,7 @@ fn way_out(fault: &CallFault) -> String {
     )
 }
 
-/// What the end of a stream means that should go on.
+/// The error for the end of a stream that should stay open.
 pub(super) fn stream_ended(end: &StreamEnd) -> StreamError {
     match end {
         StreamEnd::Closed => StreamError::Closed,

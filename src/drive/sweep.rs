@@ -1,6 +1,5 @@
-//! Removing what runs have left behind, found by the label that every run puts on what it makes.
+//! Removes the leftovers of runs, found by the label of all objects that runs create.
 
-mod containers;
 mod listing;
 #[cfg(test)]
 mod tests;
@@ -11,8 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::leftovers::{self, Ended};
-use super::pod_cgroup;
+use super::leftovers::{self, Ended, remove_cgroup};
 use super::recording_client::RecordingClient;
 use super::session::RUN_LABEL;
 use crate::history::{
@@ -23,9 +21,8 @@ use crate::host::{Kernel, LogDirectory, OwnIds, Owner};
 use crate::workload;
 use crate::{host, limits};
 
-use containers::{Ids, containers, orphans, sweep_orphans};
 pub use listing::{ForeignPods, foreign_pods, list_leftovers, listed_ids};
-use listing::{owner_of, owner_of_sandbox};
+use listing::{Ids, containers, owner_of_sandbox, sweep_orphans};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
@@ -45,9 +42,9 @@ pub struct Sweep {
     pub alive: BTreeSet<String>,
     /// Runs that have left something, and of which no record was found.
     pub unrecorded: BTreeSet<String>,
-    /// What was left alone for another reason, one sentence each.
+    /// Objects that were left alone for another reason, one sentence each.
     pub skipped: Vec<String>,
-    /// What could not be removed, one sentence each.
+    /// Objects that could not be removed, one sentence each.
     pub failures: Vec<String>,
 }
 
@@ -59,7 +56,7 @@ pub struct SweepError {
     pub fault: CallFault,
 }
 
-/// What of the host belongs to the runs that are swept.
+/// The ids, processes and records of the host that belong to the swept runs.
 #[derive(Debug)]
 struct Owned {
     ids: OwnIds,
@@ -71,7 +68,7 @@ struct Owned {
 }
 
 impl Owned {
-    /// Notes a run that has left something.
+    /// Records a run that has left something.
     fn note(&self, owner: &Owner, done: &mut Sweep) {
         if !self.recorded.contains(owner) {
             done.unrecorded.insert(owner.run().to_owned());
@@ -80,8 +77,8 @@ impl Owned {
 }
 
 /// Removes the sandboxes, images and cgroups of a run of this process; but not the sandboxes to
-/// keep, nor then the image that they use and what cgroups are left. Fails if the runtime cannot
-/// list what it has. What it cannot remove is in the result.
+/// keep, nor then the image that they use and the other cgroups. Fails if the runtime cannot list
+/// its sandboxes. Objects that it cannot remove are in the result.
 pub async fn sweep(
     place: (&RecordingClient, &Kernel),
     run: &RunId,
@@ -211,7 +208,7 @@ async fn to_remove(
     Ok((found, foreign))
 }
 
-/// Ends the processes of what could not be removed, for they may be in the way, and tries again.
+/// Ends the processes of sandboxes that the runtime has refused to remove, and tries again.
 async fn retry(
     (client, kernel): (&RecordingClient, &Kernel),
     ids: &OwnIds,
@@ -241,9 +238,9 @@ async fn end_processes(kernel: &Kernel, ids: &OwnIds, removed: bool, done: &mut 
     done.failures.extend(left);
 }
 
-/// The same, of a run that has made nothing in this process, or of all, on the runtime at this
-/// socket; and those of these log directories that are theirs. Only what the records in such a
-/// directory name is ended on the host.
+/// Sweeps a run of another process, or all runs that have ended, on the runtime at this socket,
+/// with those of the log directories that are theirs. On the host only processes of ids in their
+/// records are ended.
 pub async fn sweep_host(
     (client, socket): (&RecordingClient, Option<&Path>),
     run: Option<&RunId>,
@@ -266,8 +263,8 @@ pub async fn sweep_host(
     Ok(done)
 }
 
-/// The log directories of one run, or of all runs that no longer go on, on the runtime at this
-/// socket; and what their records name.
+/// The log directories of one run, or of all runs that have ended, on the runtime at this socket;
+/// and the ids in their records.
 fn log_directories(
     run: Option<&RunId>,
     (socket, mut found): (Option<&Path>, Vec<LogDirectory>),
@@ -328,7 +325,7 @@ fn sweep_logs(directories: &[LogDirectory], done: &mut Sweep) {
     }
 }
 
-/// Removes what was made for pods, which are gone by now.
+/// Removes the cgroups of pods, which are removed by now.
 async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, known: &Owned, done: &mut Sweep) {
     for cgroup in kernel.cgroups() {
         let (owner, process) = (cgroup.owner().run(), cgroup.owner().process());
@@ -340,7 +337,7 @@ async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, known: &Owned, done
             continue;
         }
         known.note(cgroup.owner(), done);
-        match pod_cgroup::remove(kernel, &cgroup).await {
+        match remove_cgroup(kernel, &cgroup).await {
             Ok(()) => done.cgroups.push(cgroup.to_string()),
             Err(fault) => done.failures.push(format!("cgroup {cgroup}: {fault}")),
         }
@@ -364,7 +361,7 @@ fn removal_of_sandbox(id: &SandboxId) -> [Request; 2] {
     ]
 }
 
-/// Stops something and removes it. What the runtime refuses is tried again until then: a container
+/// Stops and removes an object. A refused call is tried again until then: a container
 /// that is being started cannot be removed before that has ended, though its client may have left.
 async fn remove(
     client: &RecordingClient,

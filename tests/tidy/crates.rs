@@ -59,7 +59,6 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/plan/",
             "src/drive/options/",
             "src/explore/options/",
-            "src/drive/user_hooks/",
             "src/run/",
             "src/matrix/",
             "src/measure/options/",

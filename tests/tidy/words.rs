@@ -7,7 +7,7 @@ use super::source::{Source, sources, words};
 
 /// Modules whose doc comments are not rewritten yet, each with its number of lines that contain
 /// "what". The numbers may only fall; a module without any is removed.
-const UNFINISHED: &[(&str, usize)] = &[("drive", 93), ("explore", 101)];
+const UNFINISHED: &[(&str, usize)] = &[("explore", 101)];
 
 /// The maximum number of lines with "what" in a finished module, per 1,000 lines of doc comments.
 const WHAT_PER_1000: usize = 15;

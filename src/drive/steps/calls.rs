@@ -1,16 +1,174 @@
-//! Steps that make a call.
+//! Steps that make a call on an object of the case, and the specs of the objects that they create.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Abort, Effect, MISSING_IMAGE, StepContext, is_refusal};
+use super::{Abort, Effect, MISSING_IMAGE, Scope, StepContext, is_refusal};
 use crate::case::{
-    CallOutcome, CallStep, CheckpointStep, ExecStep, Method, RemoveSandboxStep, RemoveStep,
-    StartStep, StopSandboxStep, StopStep,
+    AllocateInChildSpec, AllocateOnTermSpec, AllocateSpec, CallOutcome, CheckpointStep, CreateStep,
+    Delay, DieSpec, ExecStep, ExitAtSpec, ExitSpec, ImageName, Number, RemoveSandboxStep,
+    RemoveStep, SandboxStep, StartStep, StopSandboxStep, StopStep, UntilSignalSpec, WorkloadSpec,
 };
-use crate::history::{ContainerId, Reply, Request, SandboxId};
+use crate::history::{
+    ContainerId, ContainerSpec, Flaw, HostInstant, PodUid, Reply, Request, SandboxSpec, Signal,
+};
 use crate::limits;
+use crate::workload::Workload;
+
+impl Effect for SandboxStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let mut spec = sandbox_spec(self, ctx)?;
+        if let Some(mib) = self.memory_mib {
+            let session = ctx.session();
+            let cgroup = session.new_cgroup();
+            ctx.case.keep_cgroup(cgroup.clone());
+            let given = session.give_cgroup(&cgroup, mib, &mut spec);
+            given.map_err(|fault| Abort::Error(format!("make a cgroup: {fault}")))?;
+        }
+        let spec = Arc::new(spec);
+        let request = Request::RunSandbox(spec.clone());
+        let made = if self.without_uid {
+            // No kubelet makes such a pod, and CRI-O cannot give it a name.
+            let refused = |fault| {
+                Abort::NotApplicable(format!("the runtime refuses a pod without a UID: {fault}"))
+            };
+            Some(ctx.send(request).await?.map_err(refused)?)
+        } else {
+            ctx.attempt(request, self.expect, self.abandon_after)
+                .await?
+        };
+        if let Some(Reply::Sandbox(id)) = made {
+            ctx.scope.sandboxes.bind(&self.binding, (id, spec));
+        }
+        Ok(())
+    }
+}
+
+fn sandbox_spec(step: &SandboxStep, ctx: &StepContext) -> Result<SandboxSpec, Abort> {
+    let session = ctx.session();
+    let spec = session.sandbox_spec(&step.binding, &ctx.case.case.id);
+    let mut spec = SandboxSpec::clone(&spec);
+    if let Some(earlier) = &step.attempt_of {
+        let (_, pod) = ctx.scope.sandboxes.get(earlier)?;
+        spec = SandboxSpec {
+            binding: step.binding.clone(),
+            attempt: pod.attempt + 1,
+            ..SandboxSpec::clone(&pod)
+        };
+    }
+    if step.without_uid {
+        spec.uid = PodUid::default();
+        spec.labels
+            .insert("io.kubernetes.pod.uid".to_owned(), String::new());
+    }
+    let handler = step.runtime_handler.as_ref();
+    if let Some(handler) = handler.or(ctx.scope.handler.as_ref()) {
+        spec.runtime_handler.clone_from(handler);
+    }
+    if step.faulty {
+        let faulty = session.options().asked.hooks.faulty_handler();
+        spec.runtime_handler = faulty
+            .map(str::to_owned)
+            .ok_or_else(|| Abort::Error("no handler that fails on demand was named".to_owned()))?;
+    }
+    spec.own_network |= step.own_network;
+    spec.shared_pid |= step.shared_pid;
+    spec.sysctls = step.sysctls.clone().into_iter().collect();
+    spec.labels.extend(step.labels.clone());
+    spec.annotations.extend(step.annotations.clone());
+    Ok(spec)
+}
+
+impl Effect for CreateStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let spec = Arc::new(container_spec(self, ctx)?);
+        let request = Request::CreateContainer(spec.clone());
+        let made = if self.may_be_refused {
+            let made = ctx.send(request).await?.map_err(|fault| {
+                Abort::NotApplicable(format!(
+                    "the runtime refuses `{}` already at CreateContainer: {fault}",
+                    self.binding
+                ))
+            })?;
+            Some(made)
+        } else {
+            ctx.attempt(request, self.expect, self.abandon_after)
+                .await?
+        };
+        if let Some(Reply::Container(id)) = made {
+            ctx.scope.containers.bind(&self.binding, (id, spec));
+        }
+        Ok(())
+    }
+}
+
+fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec, Abort> {
+    let (session, scope) = (ctx.session(), &ctx.scope);
+    let pod = scope.sandboxes.get(&step.sandbox)?;
+    let target = step.pid_target.as_ref();
+    let target = target.map(|target| ctx.container(target)).transpose()?;
+    let name = match &step.attempt_of {
+        Some(earlier) => scope.containers.get(earlier)?.1.name().to_owned(),
+        None => step.binding.clone(),
+    };
+    let workload = scope.workload(&step.workload);
+    let attempt = ctx.case.next_attempt(&name);
+    let mut spec = session.container_spec((&pod.0, &pod.1), &name, attempt, &workload);
+    spec.name = (name != step.binding).then_some(name);
+    spec.binding.clone_from(&step.binding);
+    spec.tty = step.tty;
+    spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
+    spec.oom_group = step.oom_group;
+    spec.flaw = step.flaw;
+    spec.pid_target = target;
+    spec.stop_signal = step.stop_signal.map(Signal::from).unwrap_or_default();
+    spec.mounted = step.mounted;
+    if step.unlabelled {
+        spec.labels = session.labels();
+    }
+    spec.labels.extend(step.labels.clone());
+    spec.annotations.extend(step.annotations.clone());
+    spec.annotations
+        .extend(step.annotation_kib.map(long_annotation));
+    if step.image == Some(ImageName::Missing) {
+        MISSING_IMAGE.clone_into(&mut spec.image);
+    }
+    if let Some(original) = &step.checkpoint_of {
+        spec.image = checkpoint(original, step.flaw, ctx)?;
+    }
+    if let Some(twin) = &step.same_as {
+        let (_, twin) = scope.containers.get(twin)?;
+        spec.name = Some(twin.name().to_owned());
+        spec.labels.clone_from(&twin.labels);
+        spec.attempt = twin.attempt;
+    }
+    Ok(spec)
+}
+
+/// The path of a container's checkpoint, or of a damaged copy.
+fn checkpoint(of: &str, flaw: Option<Flaw>, ctx: &StepContext) -> Result<String, Abort> {
+    let whole = ctx.session().checkpoint_location(&ctx.container(of)?);
+    if flaw != Some(Flaw::Checkpoint) {
+        return Ok(whole);
+    }
+    let damaged = format!("{whole}{}", ContainerSpec::DAMAGED);
+    let kernel = &ctx.session().options().kernel;
+    let copied = kernel.damage_checkpoint(Path::new(&whole), Path::new(&damaged));
+    copied.map_err(|fault| {
+        let reason = format!("the checkpoint {whole} cannot be damaged here: {fault}");
+        Abort::NotApplicable(reason)
+    })?;
+    Ok(damaged)
+}
+
+/// An annotation of so many KiB.
+fn long_annotation(kib: u32) -> (String, String) {
+    let kibibyte = "0123456789abcdef".repeat(64);
+    ("bulk".to_owned(), kibibyte.repeat(kib as usize))
+}
 
 impl Effect for StartStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
@@ -130,48 +288,101 @@ impl Effect for CheckpointStep {
     }
 }
 
-impl Effect for CallStep {
-    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
-        let image = || ctx.session().options().image.clone();
-        let request = match self.method {
-            Method::Version => return ctx.must(Request::Version).await.map(drop),
-            Method::ListImages => return ctx.must(Request::ListImages).await.map(drop),
-            Method::ImageStatus => {
-                let request = Request::ImageStatus(image());
-                return ctx.must(request).await.map(drop);
-            }
-            Method::RemoveImage => {
-                let request = Request::RemoveImage(MISSING_IMAGE.to_owned());
-                return ctx.must(request).await.map(drop);
-            }
-            Method::PullImage => {
-                // An image that was imported cannot be pulled.
-                let _ = ctx.case.call(Request::PullImage(image())).await;
-                return Ok(());
-            }
-            Method::StopContainer => Request::StopContainer {
-                container: ContainerId::from(unknown_id()),
-                grace: Duration::ZERO,
+impl Scope {
+    /// The workload of a container or a command.
+    pub(super) fn workload(&self, spec: &WorkloadSpec) -> Workload {
+        match spec {
+            WorkloadSpec::Exit(ExitSpec { code, after }) => Workload::Exit {
+                code: self.number(*code),
+                after: self.delay(*after),
             },
-            Method::RemoveContainer => Request::RemoveContainer(ContainerId::from(unknown_id())),
-            Method::StopPodSandbox => Request::StopSandbox(SandboxId::from(unknown_id())),
-            Method::RemovePodSandbox => Request::RemoveSandbox(SandboxId::from(unknown_id())),
-            Method::NoEvent(call) => {
-                let id = match &self.of {
-                    Some(of) => ctx.subject(of)?.to_string(),
-                    None => String::new(),
-                };
-                Request::NoEventCall(call, id)
+            WorkloadSpec::ExitAt(ExitAtSpec { code, time }) => Workload::ExitAt {
+                code: self.number(*code),
+                unix_ms: unix_ms(self.clock.began) + millis(self.clock.scaled(*time)),
+            },
+            WorkloadSpec::OrphanChild(ExitSpec { code, after }) => Workload::OrphanChild {
+                code: self.number(*code),
+                after: self.delay(*after),
+            },
+            WorkloadSpec::Die(DieSpec { signal, after }) => Workload::Die {
+                signal: self.number(*signal),
+                after: self.delay(*after),
+            },
+            WorkloadSpec::DumpCore(DieSpec { signal, after }) => Workload::DumpCore {
+                signal: self.number(*signal),
+                after: self.delay(*after),
+            },
+            WorkloadSpec::UntilTerm => Workload::UntilTerm,
+            WorkloadSpec::IgnoreTerm => Workload::IgnoreTerm,
+            WorkloadSpec::UntilSignal(UntilSignalSpec { signal, code }) => Workload::UntilSignal {
+                signal: signal.number(),
+                code: self.number(*code),
+            },
+            WorkloadSpec::Allocate(AllocateSpec { mib, after }) => Workload::Allocate {
+                mebibytes: *mib,
+                after: self.clock.scaled(*after),
+            },
+            WorkloadSpec::AllocateOnTerm(AllocateOnTermSpec { mib }) => {
+                Workload::AllocateOnTerm { mebibytes: *mib }
             }
-        };
-        // A runtime may not have the call, and what an unknown id returns is no matter of events.
-        let _ = ctx.client().call(Some(ctx.case.run), request).await;
-        Ok(())
+            WorkloadSpec::AllocateInChild(AllocateInChildSpec {
+                mib,
+                after,
+                then,
+                code,
+            }) => Workload::AllocateInChild {
+                mebibytes: *mib,
+                after: self.clock.scaled(*after),
+                then: self.clock.scaled(*then),
+                code: self.number(*code),
+            },
+            WorkloadSpec::MissingProgram => Workload::MissingProgram,
+            WorkloadSpec::NotExecutable => Workload::NotExecutable,
+            WorkloadSpec::Zombies(count) => Workload::Zombies { count: *count },
+        }
+    }
+
+    fn delay(&self, delay: Delay) -> Duration {
+        self.clock.scaled(match delay {
+            Delay::Given(duration) => duration,
+            Delay::Item => Duration::from_millis(self.item.unwrap_or_default().into()),
+        })
+    }
+
+    fn number(&self, number: Number) -> u8 {
+        match number {
+            Number::Given(number) => number,
+            Number::Item => self.item.unwrap_or_default(),
+        }
     }
 }
 
-/// An id that nothing has.
-fn unknown_id() -> String {
-    let random = || uuid::Uuid::new_v4().simple();
-    format!("{}{}", random(), random())
+/// A moment in milliseconds of the wall clock.
+fn unix_ms(at: HostInstant) -> u64 {
+    u64::try_from(at.realtime_ns / 1_000_000).unwrap_or_default()
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_workload_waits_is_scaled_and_never_shortened() {
+        let eat = WorkloadSpec::Allocate(AllocateSpec {
+            mib: 64,
+            after: Duration::from_millis(500),
+        });
+        for (percent, waits_ms) in [(100, 500), (300, 1_500), (50, 500)] {
+            let scope = Scope::new(HostInstant::default(), percent);
+            let eaten = Workload::Allocate {
+                mebibytes: 64,
+                after: Duration::from_millis(waits_ms),
+            };
+            assert_eq!(scope.workload(&eat), eaten);
+        }
+    }
 }

@@ -1,19 +1,26 @@
-//! The context of a step: the case that is executed, and the names and settings in scope.
+//! The context of a step: the case that is executed, and the names and settings in scope; and the
+//! reasons for which steps are aborted.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::abort::Abort;
-use super::scope::Scope;
+use tokio::task::JoinError;
+
 use super::{is_refusal, perform};
 use crate::case::{CallOutcome, Step};
 use crate::drive::active_case::ActiveCase;
+use crate::drive::options::Sabotage;
 use crate::drive::recording_client::RecordingClient;
-use crate::drive::sabotage::Sabotage;
 use crate::drive::session::Session;
-use crate::history::{CallFault, ContainerId, Reply, Request, SandboxId};
+use crate::drive::stream_error::StreamError;
+use crate::history::{
+    CallFault, ContainerId, ContainerSpec, HostInstant, Reply, Request, SandboxId, SandboxSpec,
+    SubscriptionId,
+};
 
 /// The context of a step. Steps that are taken concurrently have a copy each.
 #[derive(Clone, Debug)]
@@ -122,5 +129,133 @@ impl StepContext {
     pub(super) fn subject(&self, name: &str) -> Result<ContainerId, Abort> {
         let container = self.container(name);
         container.or_else(|_| Ok(ContainerId::from(&self.sandbox(name)?)))
+    }
+}
+
+/// The scope of a step: the objects to which names are bound, and the client of the calls.
+#[derive(Clone, Debug, Default)]
+pub(in crate::drive) struct Scope {
+    pub(super) sandboxes: Names<(SandboxId, Arc<SandboxSpec>)>,
+    pub(super) containers: Names<(ContainerId, Arc<ContainerSpec>)>,
+    pub(super) subscriptions: Names<SubscriptionId>,
+    /// The current item of the innermost `repeat` with items.
+    pub(super) item: Option<u8>,
+    /// The runtime handler that all sandboxes have here, if they do.
+    pub(super) handler: Option<String>,
+    /// How soon each call must return.
+    pub(super) call_bound: Option<Duration>,
+    /// The client that makes the calls, if it is another than the run's.
+    pub(super) client: Option<RecordingClient>,
+    pub(super) clock: CaseClock,
+}
+
+/// The names that are bound to objects of one kind.
+#[derive(Clone, Debug)]
+pub(in crate::drive) struct Names<T>(BTreeMap<String, T>);
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::drive) struct CaseClock {
+    pub(super) began: HostInstant,
+    /// The percentage by which the time that workloads take is scaled, if it is more than 100.
+    pub(super) timeout_percent: u32,
+}
+
+impl Scope {
+    /// A scope without names, at the beginning of the steps.
+    pub(in crate::drive) fn new(began: HostInstant, timeout_percent: u32) -> Self {
+        let clock = CaseClock {
+            began,
+            timeout_percent,
+        };
+        Self {
+            clock,
+            ..Self::default()
+        }
+    }
+}
+
+impl<T> Default for Names<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T: Clone> Names<T> {
+    pub(super) fn bind(&mut self, name: &str, to: T) {
+        self.0.insert(name.to_owned(), to);
+    }
+
+    pub(super) fn get(&self, name: &str) -> Result<T, Abort> {
+        let bound = self.0.get(name).cloned();
+        bound.ok_or_else(|| Abort::unbound(name))
+    }
+}
+
+impl CaseClock {
+    /// A time that a workload takes: on a slow node, too, it is to be past its first moments. It is
+    /// never shorter than the case says.
+    pub(super) fn scaled(self, time: Duration) -> Duration {
+        time * self.timeout_percent.max(100) / 100
+    }
+
+    /// A time that the runtime is asked to wait, scaled likewise and in whole seconds.
+    pub(super) fn whole_seconds(self, time: Duration) -> Duration {
+        let time = self.scaled(time);
+        Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))
+    }
+}
+
+/// Why the steps of a case did not come to their end.
+#[derive(Debug)]
+pub(in crate::drive) enum Abort {
+    /// The condition of a wait was not met in time; the history has the wait.
+    Unmet,
+    /// The case proves nothing: the situation that it is about did not arise.
+    Inconclusive(String),
+    /// The case is about something that this runtime does not do.
+    NotApplicable(String),
+    /// The suite cannot go on, or the runtime failed a call that the case is not about.
+    Error(String),
+}
+
+impl Abort {
+    /// A call failed that must succeed.
+    pub(in crate::drive) fn failed(method: &str, fault: &CallFault) -> Self {
+        Self::Error(format!("{method} failed: {fault}"))
+    }
+
+    /// A call succeeded that was meant to fail. Its objects are torn down.
+    pub(in crate::drive) fn succeeded(method: &str) -> Self {
+        Self::NotApplicable(format!(
+            "{method} was meant to fail and succeeded, so that there is no failure whose \
+             consequences could be judged"
+        ))
+    }
+
+    /// A name of the case is unbound.
+    pub(in crate::drive) fn unbound(name: &str) -> Self {
+        Self::Error(format!("`{name}` was never made"))
+    }
+
+    /// The suite cannot bring the situation about.
+    pub(in crate::drive) fn inconclusive(why: impl fmt::Display) -> Self {
+        Self::Inconclusive(why.to_string())
+    }
+
+    /// The run is being stopped.
+    pub(in crate::drive) fn interrupted() -> Self {
+        Self::Error("interrupted".to_owned())
+    }
+}
+
+impl From<JoinError> for Abort {
+    fn from(fault: JoinError) -> Self {
+        Self::Error(format!("the suite itself failed: {fault}"))
+    }
+}
+
+impl From<StreamError> for Abort {
+    fn from(fault: StreamError) -> Self {
+        Self::Error(fault.to_string())
     }
 }

@@ -104,7 +104,7 @@ impl Effect for KillMonitorStep {
     }
 }
 
-/// The container that a name stands for, and its sandbox.
+/// The container to which a name is bound, and its sandbox.
 fn monitored(name: &str, ctx: &StepContext) -> Result<Monitored, Abort> {
     let container = ctx.container(name)?;
     let (sandbox, _) = ctx

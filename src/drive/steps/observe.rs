@@ -1,4 +1,4 @@
-//! Reading what the runtime reports or holds.
+//! Steps that read the state that the runtime reports or holds, and calls of any name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::waits::{await_event, has_seen};
-use super::{Abort, Effect, StepContext};
+use super::{Abort, Effect, MISSING_IMAGE, StepContext};
 use crate::case::{
-    AwaitStep, ListWithFiltersStep, MeasureStep, OnEventStep, PollDuringStep, Query, RelistStep,
+    AwaitStep, CallStep, ListWithFiltersStep, MeasureStep, Method, OnEventStep, PollDuringStep,
+    Query, RelistStep,
 };
 use crate::drive::active_case::ActiveCase;
-use crate::drive::inspection::{list_and_read, list_request};
-use crate::drive::remaining::{containers_left, sandboxes_left};
+use crate::drive::case_run::{containers_left, sandboxes_left};
 use crate::drive::sweep::foreign_pods;
 use crate::history::{
     Body, CaseHistory, ContainerFilter, ContainerId, ContainerState, Holder, HostFact, Labels,
@@ -26,10 +26,10 @@ impl Effect for RelistStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         let sandbox = ctx.sandbox(&self.sandbox)?;
         if ctx.scope.call_bound.is_none() {
-            let relisted = list_and_read(&ctx.case, sandbox).await;
+            let relisted = ctx.case.list_and_read(sandbox).await;
             return relisted.map_err(|fault| Abort::failed("ListContainers", &fault));
         }
-        let request = list_request(&ctx.case, sandbox);
+        let request = ctx.case.list_request(sandbox);
         if let Reply::Containers(listed) = ctx.must(request).await? {
             for container in listed {
                 let status = Request::ContainerStatus(container.id);
@@ -315,7 +315,7 @@ async fn count(
     counted.await.map_err(unknown)
 }
 
-/// Checks that no pods of others are on the node: the runtime holds something for them, too.
+/// Checks that no foreign pods are on the node: the runtime has resources for them, too.
 async fn check_alone(ctx: &StepContext) -> Result<(), Abort> {
     let options = ctx.session().options();
     let pods = foreign_pods(ctx.session().client()).await;
@@ -379,4 +379,47 @@ fn ids(history: &CaseHistory) -> BTreeSet<String> {
         _ => None,
     });
     made.collect()
+}
+
+impl Effect for CallStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let image = || ctx.session().options().image.clone();
+        let request = match self.method {
+            Method::Version => Request::Version,
+            Method::ListImages => Request::ListImages,
+            Method::ImageStatus => Request::ImageStatus(image()),
+            Method::RemoveImage => Request::RemoveImage(MISSING_IMAGE.to_owned()),
+            Method::PullImage => Request::PullImage(image()),
+            Method::StopContainer => Request::StopContainer {
+                container: ContainerId::from(unknown_id()),
+                grace: Duration::ZERO,
+            },
+            Method::RemoveContainer => Request::RemoveContainer(ContainerId::from(unknown_id())),
+            Method::StopPodSandbox => Request::StopSandbox(SandboxId::from(unknown_id())),
+            Method::RemovePodSandbox => Request::RemoveSandbox(SandboxId::from(unknown_id())),
+            Method::NoEvent(call) => {
+                let id = match &self.of {
+                    Some(of) => ctx.subject(of)?.to_string(),
+                    None => String::new(),
+                };
+                Request::NoEventCall(call, id)
+            }
+        };
+        let must_succeed = matches!(
+            self.method,
+            Method::Version | Method::ListImages | Method::ImageStatus | Method::RemoveImage
+        );
+        if must_succeed {
+            return ctx.must(request).await.map(drop);
+        }
+        // A runtime may not have the call or the id, and an imported image cannot be pulled.
+        let _ = ctx.client().call(Some(ctx.case.run), request).await;
+        Ok(())
+    }
+}
+
+/// An id that no object has.
+fn unknown_id() -> String {
+    let random = || uuid::Uuid::new_v4().simple();
+    format!("{}{}", random(), random())
 }

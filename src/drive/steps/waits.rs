@@ -1,15 +1,127 @@
-//! Waiting: for an event, for an end, for an exit, for silence.
+//! Steps on event streams, the run's own and the case's subscriptions, and steps that wait: for an
+//! event, an end, an exit, or silence.
+
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{Abort, Effect, StepContext};
-use crate::case::{AwaitEndStep, AwaitStep, ProcessExitedStep, StaysSilentStep};
+use crate::case::{
+    AwaitEndStep, AwaitStep, ConnectionSpec, ProcessExitedStep, ResubscribeStep, ResumeStep,
+    StaysSilentStep, SubscribeStep, UnsubscribeStep,
+};
+use crate::cri::{Over, Subscription};
 use crate::drive::active_case::ActiveCase;
+use crate::drive::session::Session;
+use crate::drive::stream_error::StreamError;
 use crate::history::{
-    Body, CaseHistory, ContainerId, ContainerState, EventKind, PodUid, Reply, Request, StreamEnd,
-    SubjectKind, Took,
+    Body, CaseHistory, ContainerId, ContainerState, EventKind, Observer, PodUid, Reply, Request,
+    StreamEnd, SubjectKind, Took,
 };
 use crate::limits;
+
+impl Effect for ResubscribeStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        if self.meanwhile.is_empty() {
+            return Ok(ctx.session().resubscribe().await?);
+        }
+        ctx.session().unsubscribe().await;
+        let taken = ctx.take(&self.meanwhile).await;
+        // Whatever came of them, the teardown needs the stream.
+        ctx.session().ensure_stream().await?;
+        taken
+    }
+}
+
+impl Effect for SubscribeStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let observer = Observer {
+            case: Some(ctx.case.run),
+            binding: self.binding.clone(),
+            stalls: self.stalls,
+            own_process: self.own_process,
+            deadline: self.deadline,
+            unknown_fields: self.unknown_fields,
+            authority: self.authority.clone(),
+        };
+        let session = &ctx.case.session;
+        let over = match self.connection {
+            ConnectionSpec::Own => Over::Own(&session.options().endpoint),
+            ConnectionSpec::Calls => Over::Calls(&session.client().client),
+        };
+        let effective = self.effective.map(|time| session.scaled(time));
+        let liveness = effective.map_or(Liveness::Proven, Liveness::After);
+        match session.observe(over, observer, liveness).await {
+            Ok(subscription) => {
+                let id = subscription.id();
+                ctx.case.subscriptions.add(subscription).await;
+                ctx.scope.subscriptions.bind(&self.binding, id);
+                Ok(())
+            }
+            // That a subscriber gets events is what it subscribes for.
+            Err(StreamError::Silent(bound) | StreamError::OthersAlone { within: bound, .. }) => {
+                let wanted = format!("an event on {}", self.binding);
+                ctx.case.waits.record(wanted, false, bound);
+                Err(Abort::Unmet)
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+}
+
+impl Effect for UnsubscribeStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let id = ctx.scope.subscriptions.get(&self.subscription)?;
+        ctx.case.subscriptions.give_up(id, self.hang_up).await;
+        Ok(())
+    }
+}
+
+impl Effect for ResumeStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let id = ctx.scope.subscriptions.get(&self.subscription)?;
+        ctx.case.subscriptions.resume(id).await;
+        Ok(())
+    }
+}
+
+/// When a subscription counts as live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Liveness {
+    /// An event has arrived that was caused after the opening.
+    Proven,
+    /// This time has passed.
+    After(Duration),
+}
+
+impl Session {
+    /// Opens a subscription in addition to the run's own; it is live when this returns.
+    async fn observe(
+        &self,
+        over: Over<'_>,
+        observer: Observer,
+        liveness: Liveness,
+    ) -> Result<Subscription, StreamError> {
+        let mut reader = self.recorder().reader();
+        let stalls = observer.stalls;
+        let subscription = Subscription::observe(over, self.recorder(), observer).await?;
+        match liveness {
+            Liveness::Proven => self.pass_marker(&mut reader, subscription.id()).await?,
+            Liveness::After(time) => {
+                let stopped = self.stop().cancelled();
+                // The time is the requirement: a subscriber gets no sign that it is subscribed.
+                if tokio::time::timeout(time, stopped).await.is_ok() {
+                    return Err(StreamError::Interrupted);
+                }
+            }
+        }
+        subscription.set_reading(!stalls);
+        self.recorder().record(Body::SubscriptionProven {
+            subscription: subscription.id(),
+        });
+        Ok(subscription)
+    }
+}
 
 impl Effect for AwaitStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {

@@ -1,13 +1,20 @@
-//! What a node has before a run, and what runs have left on it. Nothing is changed.
+//! The objects on a node that runs have made, and foreign ones: sandboxes, and containers, with
+//! those whose sandbox is gone, which the removal of no sandbox reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{SweepError, ask, containers, listed, orphans, owner_of_image};
+use tokio::time::Instant;
+
+use super::{Sweep, SweepError, ask, kill, listed, owner_of_image, remove};
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::session::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, UID_IN_NAME};
-use crate::history::{Labels, Reply, Request, SandboxId, SandboxListing, SandboxState};
-use crate::host::{self, Kernel, LogDirectory, OwnIds, Owner, is_uuid};
+use crate::history::{
+    ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId, SandboxListing,
+    SandboxState,
+};
+use crate::host::{Kernel, LogDirectory, OwnIds, Owner, is_uuid};
+use crate::{host, limits};
 
 /// The run that made a sandbox. Its labels alone prove nothing, as anyone may give them to a pod:
 /// name, namespace and UID in its metadata must be the labelled ones.
@@ -22,7 +29,7 @@ pub(super) fn owner_of_sandbox(sandbox: &SandboxListing, made: &OwnIds) -> Optio
 /// The run that made a sandbox or container with these labels: a pod of a run has the namespace of
 /// the suite and a name that ends with the beginning of its UID. Only one that a call of the run is
 /// known to have made may lack the UID, as a case leaves it out.
-pub(super) fn owner_of(labels: &Labels, is_made: bool) -> Option<Owner> {
+fn owner_of(labels: &Labels, is_made: bool) -> Option<Owner> {
     let value = |label| labels.get(label).map(|value| &**value);
     let [name, namespace, uid] = KUBELET_LABELS.map(value);
     let (name, uid) = (name?, uid?);
@@ -41,10 +48,9 @@ pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, Sw
     Ok(sandboxes.chain(containers).collect())
 }
 
-/// What runs that no longer go on have left, a line each: sandboxes, containers whose sandbox is
-/// gone, images, cgroups, and log directories below `/var/log` of a root
-/// directory. Nothing is changed. A run on another
-/// runtime than that at this socket is named with its own.
+/// The leftovers of runs that have ended, a line each: sandboxes, containers whose sandbox is gone,
+/// images, cgroups, and log directories below `/var/log` of a root directory. Nothing is changed. A
+/// run on another runtime than that at this socket is named with its own.
 pub async fn list_leftovers(
     client: &RecordingClient,
     socket: Option<&Path>,
@@ -124,4 +130,114 @@ pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, Sweep
             .map(|sandbox| sandbox.id.clone())
             .collect(),
     })
+}
+
+pub(super) async fn containers(
+    client: &RecordingClient,
+) -> Result<Vec<ContainerListing>, SweepError> {
+    let all = Request::ListContainers {
+        sandbox: None,
+        labels: Labels::new(),
+    };
+    match ask(client, all).await? {
+        Reply::Containers(listed) => Ok(listed),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The containers of this run, or of all runs that no longer go on, whose sandbox is not listed. A
+/// runtime leaves one where a sandbox is removed while a container is created in it.
+async fn orphans(
+    client: &RecordingClient,
+    run: Option<&RunId>,
+    made: &OwnIds,
+) -> Result<Vec<ContainerId>, SweepError> {
+    // In this order: a sandbox that is made meanwhile is among the sandboxes.
+    let containers = containers(client).await?;
+    let sandboxes = listed(client, None).await?;
+    let orphans = containers.into_iter().filter(|container| {
+        let owner = owner_of(&container.labels, made.contains(container.id.as_str()));
+        let is_swept = owner.is_some_and(|owner| match run {
+            Some(run) => run.as_str() == owner.run(),
+            None => !host::is_alive(owner.process()),
+        });
+        is_swept && sandboxes.iter().all(|it| it.id != container.sandbox)
+    });
+    Ok(orphans.map(|container| container.id).collect())
+}
+
+/// Removes the containers of this run, or of all runs that no longer go on, whose sandbox is gone;
+/// returns them all.
+pub(super) async fn sweep_orphans(
+    client: &RecordingClient,
+    run: Option<&RunId>,
+    made: &OwnIds,
+    done: &mut Sweep,
+) -> Vec<ContainerId> {
+    let orphans = orphans(client, run, made).await.unwrap_or_else(|fault| {
+        let failure = format!("whether containers are left is unknown: {fault}");
+        done.failures.push(failure);
+        Vec::new()
+    });
+    let until = Instant::now() + limits::SWEEP_WAIT;
+    for id in &orphans {
+        match remove_orphan(client, id, until).await {
+            Ok(()) => done.containers.push(id.to_string()),
+            Err(reason) => {
+                let failure = format!("container {id}, whose sandbox is gone: {reason}");
+                done.failures.push(failure);
+            }
+        }
+    }
+    orphans
+}
+
+/// Removes such a container; returns why it stays. CRI-O reads the sandbox of a container without
+/// looking whether there is one, in `container_stop.go` and `container_remove.go` of 1.36.3.
+async fn remove_orphan(
+    client: &RecordingClient,
+    id: &ContainerId,
+    until: Instant,
+) -> Result<(), String> {
+    match client.call(None, Request::Version).await {
+        Ok(Reply::Version(version)) if version.runtime_name != "cri-o" => {}
+        Ok(_) => {
+            let panics = "CRI-O would panic if it were stopped or removed; CRI-O removes it when it \
+                          is started anew";
+            return Err(panics.to_owned());
+        }
+        Err(fault) => return Err(format!("Version: {fault}")),
+    }
+    let calls = [kill(id), Request::RemoveContainer(id.clone())];
+    let removed = remove(client, calls, until).await;
+    removed.map_err(|fault| fault.to_string())
+}
+
+/// The ids of sandboxes and their containers.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    pub(super) removed: BTreeSet<String>,
+    /// Of sandboxes that the runtime would not remove.
+    pub(super) refused: BTreeSet<String>,
+}
+
+impl Ids {
+    pub(super) fn of(
+        sandboxes: &[SandboxId],
+        containers: &[ContainerListing],
+        is_refused: impl Fn(&SandboxId) -> bool,
+    ) -> Self {
+        let mut ids = Self::default();
+        let own = sandboxes.iter().map(|id| (id.to_string(), id));
+        let inside = containers.iter().map(|it| (it.id.to_string(), &it.sandbox));
+        let inside = inside.filter(|(_, sandbox)| sandboxes.contains(sandbox));
+        for (id, sandbox) in own.chain(inside) {
+            if is_refused(sandbox) {
+                ids.refused.insert(id);
+            } else {
+                ids.removed.insert(id);
+            }
+        }
+        ids
+    }
 }

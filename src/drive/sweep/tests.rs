@@ -1,4 +1,4 @@
-//! What a runtime refuses to remove is tried again, and not for ever.
+//! A refused removal is tried again for a limited time.
 
 use std::future;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -20,13 +20,13 @@ use crate::host::{self, BootTicks, OwnId, Reactor};
 
 /// A runtime with a sandbox and a container in it, which it refuses to remove so often, with those
 /// of another run, with a container of either run whose sandbox is gone, and with a sandbox of
-/// another namespace that has the label of the first run. It lists them whatever it is asked for.
+/// another namespace that has the label of the first run. It lists them for every filter.
 struct Refusing {
     name: &'static str,
     refusals: u32,
     asked: AtomicU32,
     code: StatusCode,
-    /// What it has been asked to stop and remove.
+    /// The calls that stop and remove.
     changes: Mutex<Vec<String>>,
 }
 
@@ -52,7 +52,7 @@ fn listed(id: &str, labels: Labels) -> SandboxListing {
     }
 }
 
-/// The labels of what a run made whose process has ended.
+/// The labels of an object of a run whose process has ended.
 fn of_run(run: &str) -> Labels {
     let [name, namespace, uid] = KUBELET_LABELS;
     Labels::from([
@@ -211,7 +211,7 @@ fn a_container_whose_sandbox_is_gone_stays_on_cri_o_and_is_reported() {
     assert_eq!(*changes, ["stop c 0ns", "stop pod", "remove pod"]);
 }
 
-/// What is left of all runs; a run on another runtime is named with its own.
+/// The leftovers of all runs; a run on another runtime is named with its runtime.
 #[test]
 fn containers_and_log_directories_are_listed_as_left() {
     let root = tempfile::tempdir().expect("a directory");
@@ -376,7 +376,7 @@ fn was_killed(mut process: Child) -> bool {
     process.wait().expect("its end").signal() == Some(9)
 }
 
-/// Waits until what begins now is seen to be later than what began before.
+/// Waits until a process that begins now has a later start time than earlier ones.
 fn later() -> BootTicks {
     let before = BootTicks::now();
     loop {
