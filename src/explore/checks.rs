@@ -1,4 +1,4 @@
-//! The checks that follow from what is certain after a plan.
+//! The checks that follow from the certain effects of a plan.
 
 use std::time::Duration;
 
@@ -51,8 +51,8 @@ pub(super) fn checks(world: &World, silent: bool) -> Vec<Check> {
 /// The possible remains of a creation that a client has given up.
 const OF_GIVEN_UP: [Remains; 2] = [Remains::Consistent, Remains::Unobserved];
 
-/// Whether the sandbox of what could not be made may have a container of which no client knows, and
-/// of which one of these may remain.
+/// Whether the sandbox of a failed creation may have a container that no client knows, with one of
+/// these remains.
 fn has_unknown(world: &World, unmade: &Unmade, remains: &[Remains]) -> bool {
     let mut others = world.unmade.values();
     others.any(|other| {
@@ -109,7 +109,7 @@ fn of_container(name: &str, container: &Container, world: &World) -> Vec<Check> 
     all
 }
 
-/// What the answers to the run's own calls must show, if it makes some.
+/// The checks of the answers to the run's own calls.
 fn of_answers(name: &str, container: &Container, world: &World) -> Vec<Check> {
     let mut all = Vec::new();
     let is_relisted = world
@@ -270,9 +270,9 @@ fn of_pod(name: &str, pod: &Pod, world: &World, silent: bool) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explore::capabilities::Capabilities;
+    use crate::explore::plan::Capabilities;
 
-    /// The number of checks on what remains of these creations, each in its sandbox.
+    /// The number of checks on the remains of these creations, each in its sandbox.
     fn count(creations: &[(&str, Remains, &str)]) -> usize {
         let mut world = World::new(Capabilities::default());
         for (name, remains, pod) in creations {

@@ -1,4 +1,4 @@
-//! What walks have covered: kinds of steps, pairs of concurrent ones, requirements.
+//! The coverage of walks: kinds of steps, pairs of concurrent ones, requirements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use super::plan::{Plan, flat, inner, subject};
 use super::text::one_line;
 use crate::case::Step;
 
-/// What is counted of a pair of steps that two clients take at once.
+/// A pair of steps that two clients take at once: their words, and the relation of their subjects.
 type Pair = (&'static str, &'static str, &'static str);
 
 /// How often each kind of step, and each pair of concurrent ones, was part of a plan.
@@ -15,7 +15,7 @@ type Pair = (&'static str, &'static str, &'static str);
 pub(super) struct Coverage {
     kinds: BTreeMap<String, u64>,
     pairs: BTreeMap<Pair, u64>,
-    /// The requirements of what was judged.
+    /// The requirements of the judged invariants.
     requirements: BTreeSet<String>,
 }
 
@@ -116,7 +116,7 @@ impl Coverage {
     }
 }
 
-/// Three that were counted least.
+/// The three with the lowest counts.
 fn rarest(counts: impl Iterator<Item = (String, u64)>) -> String {
     const SHOWN: usize = 3;
     let mut all: Vec<(u64, String)> = counts.map(|(name, count)| (count, name)).collect();
@@ -150,14 +150,14 @@ const VERBS: [&str; 12] = [
     "stop-sandbox",
 ];
 
-/// How much is new in what was part of plans so often.
+/// The novelty of a kind or pair that was part of plans so often.
 fn novelty(count: Option<&u64>) -> f64 {
     let count = count.copied().unwrap_or(0);
     1.0 / (1.0 + f64::from(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
-/// What makes steps the same kind: the word of a step around others; of any other step its text
-/// without numbers other than 0, and so without the numbers of names.
+/// The kind of a step: the word of a step around others; of any other step its text without numbers
+/// other than 0, and so without the numbers of names.
 fn kind(step: &Step) -> String {
     if !inner(step).is_empty() {
         return step.word().to_owned();

@@ -1,4 +1,4 @@
-//! Takes walks, and shrinks what they find.
+//! Takes walks, and shrinks their findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -6,19 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::capabilities::{Behaviour, Capabilities};
 use super::coverage::Coverage;
-use super::finding::{Finding, Key};
+use super::finding::{Finding, Key, Rate, Threshold};
 use super::generate::{Size, generate};
-use super::options::ExploreOptions;
-use super::plan::{Plan, size};
-use super::probe::disrupts;
-use super::rate::{Rate, Threshold};
-use super::result::{ExploreError, Explored, NewFinding};
+use super::plan::{Behaviour, Capabilities, Plan, size};
 use super::shrink::{Answer, shrink};
-use super::testbed::{Ran, Testbed};
+use super::testbed::{Ran, Testbed, Trials, disrupts};
 use super::text::{Focus, Header, Walk, walk};
-use super::trials::Trials;
+use super::{ExploreError, ExploreOptions, Explored, NewFinding};
 use crate::case::{Need, Requirement};
 use crate::escape::printable;
 use crate::files::{self, Draft};
@@ -54,7 +49,7 @@ pub fn explore(
     Ok(explorer.explored)
 }
 
-/// A seed that nobody has used yet.
+/// A new random seed.
 fn new_seed() -> u64 {
     let (high, _) = uuid::Uuid::new_v4().as_u64_pair();
     high >> 32
@@ -78,7 +73,7 @@ const WALKS: u64 = 100;
 const WALKS_AT_ONCE: u64 = 16;
 
 impl Explorer<'_> {
-    /// Prints one line, whatever a runtime put into it.
+    /// Prints one line, with the unprintable characters of a runtime escaped.
     fn say(&mut self, line: &str) -> io::Result<()> {
         writeln!(self.out, "{}", printable(line))
     }
@@ -154,7 +149,7 @@ impl Explorer<'_> {
                 };
                 let rest = walks.split_off(at_once);
                 for (number, walk, ran) in self.run_all(walks, processors) {
-                    self.take_in(number, &walk, ran?)?;
+                    self.record(number, &walk, ran?)?;
                     if self.options.fail_fast && !self.explored.found.is_empty() {
                         return Ok(());
                     }
@@ -228,8 +223,8 @@ impl Explorer<'_> {
             .collect()
     }
 
-    /// Takes in what a walk has found, and shrinks what is new.
-    fn take_in(&mut self, number: u64, walk: &Walk, ran: Ran) -> Result<(), ExploreError> {
+    /// Counts the findings of a walk, and shrinks the new ones.
+    fn record(&mut self, number: u64, walk: &Walk, ran: Ran) -> Result<(), ExploreError> {
         self.explored.walks += 1;
         let is_open = matches!(ran.verdict, Some(Verdict::Skip | Verdict::Inconclusive));
         self.explored.open += u64::from(is_open);
@@ -441,8 +436,8 @@ fn words(needs: Vec<Need>) -> impl Iterator<Item = String> {
     values.filter_map(|need| need.as_str().map(str::to_owned))
 }
 
-/// Whether nothing but the steps of a walk asks the runtime: of what only a call makes it notice,
-/// others tell nothing.
+/// Whether only the steps of a walk make calls: some changes a runtime notices only at a call,
+/// which other walks would hide.
 fn is_silent(number: u64) -> bool {
     const ONE_OF: u64 = 4;
     number % ONE_OF == ONE_OF - 1

@@ -1,11 +1,12 @@
-//! What a walk has found, and whether it is the same as something that was found before.
+//! The findings of a walk, the equality of findings, and how often one is found.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::outcome::{Kind, Level, Outcome, RunReport, Seen, Signature, Verdict, Violation};
 use crate::verdicts::{Known, KnownFault};
 
-/// What makes two findings the same: the rule and the kind of what is wrong; or why a walk could
+/// The identity of a finding: the broken rule and the kind of the violation; or why a walk could
 /// not be decided.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
@@ -20,21 +21,21 @@ pub enum Key {
 
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What it is the same as.
+    /// The identity.
     pub key: Key,
     pub level: Level,
-    /// The name in the walk of what it is about.
+    /// The name of its subject in the walk.
     pub name: String,
-    /// The claim, as a sentence; empty of what is undecided.
+    /// The claim, as a sentence; empty if it is undecided.
     pub sentence: String,
-    /// What should have been, and what was.
+    /// The expected behaviour, and the actual one.
     pub words: (String, String),
     /// Why it is known of the runtime, if it is.
     pub known: Option<String>,
 }
 
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Broken {
                 rule: Some(rule),
@@ -89,8 +90,8 @@ fn broken(outcome: &Outcome, violation: &Violation, known: &Known) -> Finding {
     }
 }
 
-/// Why a finding is known: the entry is of the same invariant in whatever case; or, of what a check
-/// of the walk itself has found, of any case or invariant with the same finding.
+/// Why a finding is known: of an invariant by an entry of the same invariant in any case; of a
+/// check of the walk itself by an entry of any case or invariant with the same finding.
 fn explanation(rule: Option<&str>, signature: Signature, known: &Known) -> Option<String> {
     let seen = Seen {
         signature,
@@ -130,7 +131,7 @@ fn undecided(outcome: &Outcome, known: &Known) -> Option<Finding> {
     })
 }
 
-/// A reason without what differs from run to run: ids, names and numbers.
+/// A reason without the parts that differ from run to run: ids, names and numbers.
 fn stable(reason: &str) -> String {
     /// Enough to tell reasons apart.
     const WORDS: usize = 12;
@@ -146,13 +147,81 @@ fn stable(reason: &str) -> String {
     words.join(" ")
 }
 
+/// Runs in which something was found, and all runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rate {
+    /// It was found in so many runs,
+    pub found: u32,
+    pub runs: u32,
+}
+
+/// When a candidate counts as failing: so many findings in so many runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Threshold {
+    pub(super) found: u32,
+    pub(super) runs: u32,
+}
+
+/// The most runs of one candidate.
+const MOST_RUNS: u32 = 50;
+
+impl Rate {
+    /// The probability, as the rule of succession has it.
+    pub(super) fn probability(self) -> f64 {
+        f64::from(self.found + 1) / f64::from(self.runs + 2)
+    }
+
+    /// The threshold for a finding with this rate: two findings in as many runs as should bring
+    /// five. A candidate with the same rate passes it nearly always, one with a third of it every
+    /// second time. A finding of all runs has to come in one of two.
+    pub(super) fn threshold(self) -> Threshold {
+        if self.found == self.runs {
+            return Threshold { found: 1, runs: 2 };
+        }
+        let runs = (5.0 / self.probability()).ceil().min(f64::from(MOST_RUNS));
+        Threshold {
+            found: 2,
+            runs: whole(runs),
+        }
+    }
+
+    /// How often a case is repeated to show it with a probability of 95 percent.
+    pub(super) fn repetitions(self) -> u32 {
+        if self.found == self.runs {
+            return 1;
+        }
+        let missed = 1.0 - self.probability();
+        whole((0.05_f64.ln() / missed.ln()).ceil().clamp(1.0, 100.0))
+    }
+}
+
+impl Threshold {
+    /// The threshold for a finding of every run or of none, as on the model.
+    pub(super) const SURE: Self = Self { found: 1, runs: 1 };
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} runs", self.found, self.runs)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is whole, positive and small"
+)]
+fn whole(number: f64) -> u32 {
+    number as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::history::{EventKind, ExpectationFile};
     use crate::outcome::{Fact, Mismatch};
 
-    /// A check of a walk finds what an invariant finds, too; two invariants are two rules.
+    /// A check of a walk and an invariant may share an entry; two invariants are two rules.
     #[test]
     fn what_an_entry_of_an_invariant_explains() {
         let known = Known::parse(&ExpectationFile {
@@ -190,5 +259,22 @@ mod tests {
             one,
             "RemoveContainer failed: cannot delete running task after ms"
         );
+    }
+
+    #[test]
+    fn what_is_found_rarely_is_looked_for_in_more_runs() {
+        let threshold = |found, runs| Rate { found, runs }.threshold().runs;
+        assert_eq!(threshold(5, 5), 2);
+        assert_eq!(threshold(4, 5), 7);
+        assert_eq!(threshold(1, 5), 18);
+        assert_eq!(threshold(1, 1_000), MOST_RUNS);
+    }
+
+    #[test]
+    fn what_is_always_found_is_not_repeated() {
+        let repetitions = |found, runs| Rate { found, runs }.repetitions();
+        assert_eq!(repetitions(5, 5), 1);
+        assert_eq!(repetitions(3, 5), 4);
+        assert_eq!(repetitions(1, 20), 32);
     }
 }

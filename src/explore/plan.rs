@@ -1,9 +1,10 @@
-//! A plan: the steps of a walk, as cases have them. Names stand for pods, containers and
-//! subscriptions.
+//! A plan: the steps of a walk, as cases have them, and the capabilities that they may use. Names
+//! are bound to pods, containers and subscriptions.
 //!
-//! A plan says what is called. How a call must end follows from the steps before it:
+//! A plan has the calls. The outcome that a call must have follows from the steps before it:
 //! [`World`](super::world::World) sets it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -232,5 +233,79 @@ pub(super) fn lasts(container: &CreateStep) -> Option<Duration> {
     match after {
         Delay::Given(after) => Some(after),
         Delay::Item => None,
+    }
+}
+
+/// The capabilities of a runtime and its node that walks use: the needs that are met, the behaviour
+/// of the runtime, and the permissions of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The needs of cases that are met.
+    pub met: BTreeSet<Need>,
+    /// In which ways the runtime behaves that not every runtime does.
+    pub behaviours: BTreeSet<Behaviour>,
+    /// Whether the runtime may be restarted, and monitors and sandboxes killed.
+    pub disruption: bool,
+}
+
+/// A way in which a runtime may behave or not. Unless it is known to behave so, a walk has no steps
+/// that would end otherwise then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Behaviour {
+    /// A container whose program is missing is created, and fails to start.
+    CreatesWithoutProgram,
+    /// A second container of the same name and attempt is refused.
+    RefusesTwins,
+    /// A subscriber that does not read is not known to hold up all else.
+    OutlivesStalledSubscriber,
+}
+
+impl Behaviour {
+    pub const ALL: [Self; 3] = [
+        Self::CreatesWithoutProgram,
+        Self::RefusesTwins,
+        Self::OutlivesStalledSubscriber,
+    ];
+
+    /// The name of the steps that walks leave out where the runtime does not behave so.
+    pub fn allows(self) -> &'static str {
+        match self {
+            Self::CreatesWithoutProgram => "missing-program",
+            Self::RefusesTwins => "twins",
+            Self::OutlivesStalledSubscriber => "stalled-subscriber",
+        }
+    }
+}
+
+impl Capabilities {
+    /// The needs that walks can make use of.
+    pub const USED: [Need; 17] = [
+        Need::MemoryLimit,
+        Need::CgroupV2,
+        Need::PodCgroup,
+        Need::Broadcast,
+        Need::HostPid,
+        Need::ContainerPid,
+        Need::Monitor,
+        Need::CorePipe,
+        Need::Handlers,
+        Need::Network,
+        Need::StreamedLists,
+        Need::StopSignal,
+        Need::FaultyHandler,
+        Need::OutsideCri,
+        Need::ClockSteps,
+        Need::RuntimeKill,
+        Need::SmallDisk,
+    ];
+
+    /// Whether the runtime behaves so.
+    pub fn has(&self, behaviour: Behaviour) -> bool {
+        self.behaviours.contains(&behaviour)
+    }
+
+    /// Whether these needs are met.
+    pub fn meet(&self, needs: &[Need]) -> bool {
+        needs.iter().all(|need| self.met.contains(need))
     }
 }

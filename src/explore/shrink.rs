@@ -1,16 +1,16 @@
-//! Makes a failing plan as small as it can be: tries smaller ones, and keeps what still fails.
+//! Makes a failing plan as small as it can be: tries smaller ones, and keeps one that still fails.
 //!
-//! Pure: whether a plan fails is for the caller to say. Every candidate is made legal before, by
-//! leaving out what depends on what was taken away.
+//! Pure: the caller decides whether a plan fails. Every candidate is made legal before: the steps
+//! that depend on a removed one are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::capabilities::Capabilities;
 use super::plan::{
-    Branch, Plan, branches, flat, inner, inner_mut, parallel, size, step, stop, subject,
+    Branch, Capabilities, Plan, branches, flat, inner, inner_mut, parallel, size, step, stop,
+    subject,
 };
 use super::world::World;
 use crate::case::{Step, WorkloadSpec};
@@ -25,7 +25,7 @@ pub(super) enum Answer {
 }
 
 /// The smallest plan found that fails, if this one does. It is that or this one when time is out.
-/// What the finding is about has a name in the plan.
+/// The subject of the finding has a name in the plan.
 pub(super) fn shrink(
     plan: Plan,
     about: &str,
@@ -64,7 +64,7 @@ fn legal(plan: Plan, can: &Capabilities) -> Plan {
     World::new(can.clone()).take_all(plan)
 }
 
-/// What makes two plans the same.
+/// The identity of a plan.
 fn text(plan: &Plan) -> String {
     serde_json::to_string(plan).expect("a plan has words, names and numbers")
 }
@@ -76,7 +76,7 @@ fn makes_something(plan: &[Step]) -> bool {
         .any(|step| matches!(step, Step::Sandbox(_)))
 }
 
-/// How large a plan is: its steps, its blocks, and what is special in it.
+/// The size of a plan: its steps, its blocks, and its optional keys and special values.
 fn cost(plan: &Plan) -> (usize, usize, usize) {
     (size(plan), blocks(plan), special(plan))
 }
@@ -157,7 +157,7 @@ fn edits(plan: &Plan) -> Vec<Plan> {
     all
 }
 
-/// What a plan does with one container or sandbox, and with the whole pod that this is or is in.
+/// The steps of a plan on one container or sandbox, and those on its whole pod.
 fn slices(plan: &[Step], about: &str) -> Vec<Plan> {
     let places: BTreeMap<&str, &str> = flat(plan)
         .into_iter()
@@ -199,8 +199,8 @@ fn kept(plan: &[Step], is_wanted: &dyn Fn(&Step) -> bool) -> Plan {
     all
 }
 
-/// Plans of which the life of one container is all that is left, many times: what needs many events
-/// needs no different ones.
+/// Plans with only the life of one container, many times: a failure that needs many events needs no
+/// different ones.
 fn repeated_lives(plan: &[Step]) -> Vec<Plan> {
     const TIMES: [u8; 3] = [10, 70, 200];
     let steps = flat(plan);
@@ -235,7 +235,7 @@ fn repeated_lives(plan: &[Step]) -> Vec<Plan> {
     all
 }
 
-/// What may take the place of a step.
+/// Simpler replacements of a step.
 fn simpler(step: &Step) -> Vec<Plan> {
     let mut all = match step {
         Step::Parallel(block) => fewer_branches(&branches(block.clone())),
@@ -289,7 +289,7 @@ fn fewer_keys(step: &Step) -> Vec<Plan> {
     fewer.map(|step| vec![step]).collect()
 }
 
-/// What several clients do, by one after the other, without one of them, or by one alone.
+/// The steps of several clients: by one after the other, without one of them, or by one alone.
 fn fewer_branches(branches: &[Branch]) -> Vec<Plan> {
     let steps = branches.iter().flat_map(|(_, steps)| steps.clone());
     let mut all = vec![steps.collect()];
@@ -306,12 +306,12 @@ fn fewer_branches(branches: &[Branch]) -> Vec<Plan> {
 mod tests {
     use super::*;
     use crate::case::Need;
-    use crate::explore::capabilities::Behaviour;
     use crate::explore::coverage::Coverage;
     use crate::explore::generate::{Size, generate};
+    use crate::explore::plan::Behaviour;
     use crate::explore::text::{Header, walk};
 
-    /// Whatever is left out of a plan or made simpler: the rest makes a case, and is all legal.
+    /// Any smaller plan makes a case, and all its steps are legal.
     #[test]
     fn each_smaller_plan_is_a_case() {
         let restart = [Need::RuntimeRestart];

@@ -1,33 +1,35 @@
-//! Where walks are taken: the runtime, what it can do, and what is known of it.
+//! The testbed of walks: the runtime, its capabilities, which probes measure, its known failures,
+//! and trials of the candidates of a finding.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use super::capabilities::{Behaviour, Capabilities};
-use super::finding::{Finding, findings};
-use super::options::ExploreOptions;
-use super::probe;
-use super::result::ExploreError;
-use super::text::Walk;
-use crate::case::load;
+use super::finding::{Finding, Key, Rate, Threshold, findings};
+use super::plan::{Behaviour, Capabilities, Plan};
+use super::shrink::Answer;
+use super::text::{FOLDER, Header, Walk, walk};
+use super::{ExploreError, ExploreOptions};
+use crate::case::{Case, Need, load, parse};
 use crate::drive::Allowance;
 use crate::files;
-use crate::history::{ExpectationFile, RunInfo};
+use crate::history::{ExpectationFile, HostInstant, RunInfo};
+use crate::host;
 use crate::outcome::{NOT_REMOVED, RunReport, Verdict};
 use crate::run::{
     Expectations, LARGEST_EXPECTATIONS, Rehearsal, RunError, Target, rehearse, require_runtime,
 };
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
 
-/// Where walks are taken.
+/// The runtime on which walks are taken, and the facts about it.
 pub(super) struct Testbed<'a> {
     pub(super) options: &'a ExploreOptions,
     pub(super) target: &'a Target,
     pub(super) can: Capabilities,
     pub(super) known: Known,
     pub(super) info: RunInfo,
-    /// What walks could not remove.
+    /// Objects that walks could not remove.
     left: Mutex<BTreeSet<String>>,
 }
 
@@ -45,7 +47,7 @@ pub(super) struct Ran {
 }
 
 impl<'a> Testbed<'a> {
-    /// Finds out what can be done there.
+    /// Measures the capabilities of the runtime and its node.
     pub(super) fn new(
         options: &'a ExploreOptions,
         target: &'a Target,
@@ -62,7 +64,7 @@ impl<'a> Testbed<'a> {
             info: RunInfo::default(),
             left: Mutex::default(),
         };
-        let (target, cases) = (testbed.target_of(0), probe::cases(disruption));
+        let (target, cases) = (testbed.target_of(0), probes(disruption));
         let report = rehearse(testbed.rehearsal(target, None), cases)?;
         if let Some(fault) = report.faults.first()
             && !is_model
@@ -73,7 +75,7 @@ impl<'a> Testbed<'a> {
             let none = "the runtime has no events, or they are switched off";
             return Err(ExploreError::CutShort(none.to_owned()));
         }
-        testbed.can = probe::read(&report, disruption);
+        testbed.can = capabilities(&report, disruption);
         testbed.known = known(options.expectations.as_ref(), &report)?;
         if !holds_all_up(&testbed.known) {
             let outlives = Behaviour::OutlivesStalledSubscriber;
@@ -141,7 +143,8 @@ impl<'a> Testbed<'a> {
         })
     }
 
-    /// What forbids further walks: anything but what stays on the node, unless that is too much.
+    /// The fault that ends the walks: any fault but leftovers on the node, unless these are too
+    /// many.
     fn fault(&self, report: &RunReport) -> Option<String> {
         let mut faults = report.faults.iter();
         if self.is_model() {
@@ -158,7 +161,7 @@ impl<'a> Testbed<'a> {
         other.or(latest).cloned()
     }
 
-    /// What walks could not remove.
+    /// Objects that walks could not remove.
     pub(super) fn left(&self) -> Vec<String> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         left.iter().cloned().collect()
@@ -201,4 +204,210 @@ fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, Expl
         began: report.began,
         partial: true,
     }))
+}
+
+/// The candidates of one finding, and the time that is left for them.
+pub(super) struct Trials<'a> {
+    pub(super) testbed: &'a Testbed<'a>,
+    pub(super) number: u64,
+    pub(super) key: Key,
+    pub(super) header: Header,
+    pub(super) began: HostInstant,
+    pub(super) bound: Duration,
+}
+
+/// Runs by which it is known how often a walk fails.
+const RATE_RUNS: u32 = 5;
+
+impl Trials<'_> {
+    /// Whether a run of this plan has the finding.
+    fn finds(&self, plan: &Plan) -> Result<bool, ExploreError> {
+        let walk = walk(plan.clone(), &self.testbed.can, &self.header);
+        let ran = self.testbed.run(&walk, self.number, None)?;
+        let found = ran.findings.iter().any(|finding| finding.key == self.key);
+        match ran.fault {
+            Some(fault) => Err(ExploreError::CutShort(fault)),
+            None => Ok(found),
+        }
+    }
+
+    /// How often a plan has it, in some runs; in one if there is no time left.
+    pub(super) fn rate(&self, plan: &Plan) -> Result<Rate, ExploreError> {
+        let mut rate = Rate::default();
+        while rate.runs == 0 || rate.runs < RATE_RUNS && !self.is_out_of_time() {
+            rate.runs += 1;
+            rate.found += u32::from(self.finds(plan)?);
+        }
+        Ok(rate)
+    }
+
+    /// Whether a candidate passes the threshold.
+    pub(super) fn fails(&self, plan: &Plan, threshold: Threshold) -> Result<Answer, ExploreError> {
+        let mut found = 0;
+        for run in 0..threshold.runs {
+            if self.is_out_of_time() {
+                return Ok(Answer::OutOfTime);
+            }
+            found += u32::from(self.finds(plan)?);
+            if found == threshold.found {
+                return Ok(Answer::Fails);
+            }
+            if found + (threshold.runs - run - 1) < threshold.found {
+                break;
+            }
+        }
+        Ok(Answer::Passes)
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        host::elapsed(self.began) >= self.bound
+    }
+}
+
+/// The behaviours that a case shows, and its steps.
+const BEHAVIOURS: [(Behaviour, &str); 2] = [
+    (
+        Behaviour::CreatesWithoutProgram,
+        "steps:\n  - sandbox: {as: p}\n  \
+         - create: {as: c, in: p, workload: missing-program, may-be-refused: true}\n",
+    ),
+    (
+        Behaviour::RefusesTwins,
+        "steps:\n  - sandbox: {as: p}\n  - create: {as: c, in: p, workload: until-term}\n  \
+         - create: {as: d, in: p, workload: until-term, same-as: c, expect: failure}\n",
+    ),
+];
+
+/// The probes: a case for each need, which a run skips where the need is not met, and one for each
+/// behaviour, which passes only where the runtime behaves so; in the order of
+/// [`Capabilities::USED`], those that disrupt only where it is allowed, and those of the
+/// behaviours.
+fn probes(disruption: bool) -> Vec<Case> {
+    let needs = Capabilities::USED.into_iter().enumerate();
+    let allowed = needs.filter(|(_, need)| disruption || !disrupts(*need));
+    let of_needs = allowed.map(|(number, need)| case(number, &steps_of_need(need)));
+    let of_behaviours = BEHAVIOURS.into_iter().enumerate();
+    let of_behaviours =
+        of_behaviours.map(|(nth, (_, steps))| case(number_of_behaviour(nth), steps));
+    of_needs.chain(of_behaviours).collect()
+}
+
+/// The capabilities that the report on the probes shows.
+fn capabilities(report: &RunReport, disruption: bool) -> Capabilities {
+    let verdict = |id: &str| {
+        let outcome = report.outcomes.iter().find(|outcome| *outcome.id == *id);
+        outcome.map(|outcome| outcome.verdict)
+    };
+    let cases = probes(disruption).into_iter();
+    let met = cases.filter(|case| verdict(&case.id).is_some_and(|it| it != Verdict::Skip));
+    let behaviours = BEHAVIOURS.into_iter().enumerate();
+    let shown = behaviours
+        .filter(|(nth, _)| verdict(&id(number_of_behaviour(*nth))) == Some(Verdict::Pass));
+    Capabilities {
+        met: met.flat_map(|case| case.needs).collect(),
+        behaviours: shown.map(|(_, (behaviour, _))| behaviour).collect(),
+        disruption,
+    }
+}
+
+/// Whether a need is measured only where disruption is allowed.
+pub(super) fn disrupts(need: Need) -> bool {
+    matches!(
+        need,
+        Need::HostPid | Need::Monitor | Need::ClockSteps | Need::RuntimeKill | Need::SmallDisk
+    )
+}
+
+fn id(number: usize) -> String {
+    format!("EXP-{number:02}")
+}
+
+fn number_of_behaviour(nth: usize) -> usize {
+    Capabilities::USED.len() + nth
+}
+
+/// The steps that have this need, and the keys before them.
+fn steps_of_need(need: Need) -> String {
+    let keys = match need {
+        Need::Broadcast => "needs: [broadcast]\n",
+        _ => "",
+    };
+    let pod = match need {
+        Need::PodCgroup => ", memory-mib: 64",
+        Need::Network => ", own-network: true",
+        Need::FaultyHandler => ", faulty: true",
+        _ => "",
+    };
+    let container = match need {
+        Need::MemoryLimit => ", memory-mib: 64",
+        Need::CgroupV2 => ", memory-mib: 64, oom-group: true",
+        Need::StopSignal => ", stop-signal: SIGUSR1",
+        _ => "",
+    };
+    let workload = match need {
+        Need::CorePipe => "{dump-core: {signal: 11}}",
+        _ => "until-term",
+    };
+    let step = match need {
+        Need::HostPid => "  - kill-sandbox: {sandbox: p}\n",
+        Need::ContainerPid => "  - kill: {container: c}\n",
+        Need::Monitor => "  - kill-monitor: {container: c}\n",
+        Need::Handlers => "  - for-each-handler: {steps: [{sandbox: {as: q}}]}\n",
+        Need::StreamedLists => "  - list-with-filters: {sandbox: p, streamed: true}\n",
+        Need::OutsideCri => "  - outside-cri: {}\n",
+        Need::ClockSteps => "  - step-clock: {back: 10s, steps: [{relist: {sandbox: p}}]}\n",
+        Need::RuntimeKill => "  - restart-runtime: {by: kill}\n",
+        Need::SmallDisk => "  - fill-disk: {container: c, steps: [{relist: {sandbox: p}}]}\n",
+        _ => "",
+    };
+    format!(
+        "{keys}steps:\n  - sandbox: {{as: p{pod}}}\n  \
+         - create: {{as: c, in: p, workload: {workload}{container}}}\n  - start: {{container: c}}\n\
+         {step}"
+    )
+}
+
+fn case(number: usize, steps: &str) -> Case {
+    let text = format!(
+        "id: {}\ntitle: This is possible.\nwhy: Walks make use of it.\nsources: [the CRI]\n\
+         levels: {{cache: may}}\nexclusive: true\n{steps}expect:\n  - no-repeats: {{of: c}}\n",
+        id(number)
+    );
+    let path = format!("{FOLDER}/probe-{number}.yaml");
+    match parse(Path::new(&path), &text) {
+        Ok(case) => case,
+        Err(problems) => panic!("a probe is a case: {problems:#?}\n{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{fixture, outcome};
+
+    #[test]
+    fn a_need_is_met_unless_it_is_skipped_and_a_behaviour_shown_only_where_its_case_passes() {
+        let read_of = |number: usize, verdict: Verdict| {
+            let mut report = fixture();
+            report.outcomes = vec![outcome(&id(number), "explore::probe", verdict)];
+            capabilities(&report, false)
+        };
+        let met = Some(&Capabilities::USED[0]);
+        assert_eq!(read_of(0, Verdict::Inconclusive).met.first(), met);
+        assert_eq!(read_of(0, Verdict::Skip).met.first(), None);
+        let twins = number_of_behaviour(1);
+        assert!(read_of(twins, Verdict::Pass).has(Behaviour::RefusesTwins));
+        // A call succeeded that must fail, or the runtime refused what is needed.
+        for verdict in [Verdict::Inconclusive, Verdict::Skip] {
+            let can = read_of(twins, verdict);
+            assert!(!can.has(Behaviour::RefusesTwins), "{verdict}");
+        }
+    }
+
+    #[test]
+    fn each_probe_is_a_case() {
+        let needs = Capabilities::USED.len();
+        assert_eq!(probes(true).len(), needs + BEHAVIOURS.len());
+        assert!(probes(false).len() < probes(true).len());
+    }
 }

@@ -8,16 +8,15 @@ use serde_yaml::value::Serializer;
 use serde_yaml::with::singleton_map_recursive;
 use serde_yaml::{Mapping, Value};
 
-use super::capabilities::Capabilities;
 use super::checks::checks;
-use super::plan::{Plan, flat, step};
+use super::plan::{Capabilities, Plan, flat, step};
 use super::world::World;
 use crate::case::{Case, Step, parse};
 use crate::checks::Check;
 use crate::outcome::Kind;
 use crate::report::cut;
 
-/// What a case says of itself.
+/// The header of a case.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) number: u32,
@@ -26,7 +25,7 @@ pub(super) struct Header {
     pub(super) title: String,
     pub(super) why: String,
     pub(super) source: String,
-    /// Whether the runtime is asked nothing but what the steps ask.
+    /// Whether only the steps make calls.
     pub(super) silent: bool,
     /// How often the steps are repeated, if they are.
     pub(super) repeat: Option<u32>,
@@ -42,11 +41,11 @@ pub(super) struct Walk {
     pub(super) case: Case,
 }
 
-/// What a case is to show.
+/// The finding that a case is to show.
 #[derive(Clone, Debug)]
 pub(super) struct Focus {
     pub(super) kind: Kind,
-    /// The name of what it is about.
+    /// The name of its subject.
     pub(super) name: String,
     /// Whether an invariant finds it.
     pub(super) by_invariant: bool,
@@ -58,7 +57,7 @@ const LONGEST_TEXT: usize = 2_000;
 /// The folder of the cases that this module makes.
 pub(super) const FOLDER: &str = "explore";
 
-/// Makes a case of what is legal in a plan.
+/// Makes a case of the legal steps of a plan.
 pub(super) fn walk(plan: Plan, can: &Capabilities, header: &Header) -> Walk {
     let mut world = World::new(can.clone());
     let plan = world.take_all(plan);
@@ -79,7 +78,7 @@ pub(super) fn walk(plan: Plan, can: &Capabilities, header: &Header) -> Walk {
 }
 
 impl Focus {
-    /// The checks of a case that can find it, of what it is about or of all.
+    /// The checks of a case that can find it, on its subject or on all.
     fn checks(&self, all: &[Check]) -> Vec<Check> {
         let about = format!("of: {}", self.name);
         let is_about = |check: &&Check| {
@@ -326,8 +325,8 @@ mod tests {
         check(&["1", "1e3", "0x1f", "No", "c1", "8f3c", "300ms", "1s 900ms"].map(str::to_owned));
     }
 
-    /// A runtime's text may hold anything: what drives a terminal, commands of a workflow, and
-    /// characters that YAML does not take; and it may have any length.
+    /// A runtime's text may have any characters: those that drive a terminal, commands of a
+    /// workflow, and characters that YAML does not take; and it may have any length.
     #[test]
     fn any_text_of_a_runtime_makes_a_case_of_printable_lines() {
         let evil = "evil\u{1b}]0;x\u{7}\0\r\u{7f}\u{9b}31m\u{202e}\u{e0001}\u{fffe}\n::error::end";

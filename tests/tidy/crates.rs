@@ -58,7 +58,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/outcome/level/", // Profiles, as `--profile` takes them.
             "src/plan/",
             "src/drive/options/",
-            "src/explore/options/",
+            "src/explore/",
             "src/run/",
             "src/matrix/",
             "src/measure/options/",

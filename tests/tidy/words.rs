@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 use super::none;
 use super::source::{Source, sources, words};
 
-/// Modules whose doc comments are not rewritten yet, each with its number of lines that contain
-/// "what". The numbers may only fall; a module without any is removed.
-const UNFINISHED: &[(&str, usize)] = &[("explore", 101)];
-
-/// The maximum number of lines with "what" in a finished module, per 1,000 lines of doc comments.
+/// The maximum number of lines with "what" in a module, per 1,000 lines of doc comments.
 const WHAT_PER_1000: usize = 15;
 
-/// Phrases that doc comments of finished modules do not use.
+/// Phrases that doc comments do not use.
 const DIALECT: &[&str] = &[
     "anybody",
     "came to",
@@ -58,13 +54,6 @@ fn module(source: &Source) -> &str {
     below.split('/').next().unwrap_or(below)
 }
 
-fn limit_of_unfinished(module: &str) -> Option<usize> {
-    let mut known = UNFINISHED.iter();
-    known
-        .find(|(name, _)| *name == module)
-        .map(|(_, limit)| *limit)
-}
-
 #[test]
 fn doc_comments_name_their_subjects() {
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -75,8 +64,7 @@ fn doc_comments_name_their_subjects() {
         *with_what += docs.iter().filter(|(_, doc)| has_what(doc)).count();
     }
     let findings = counts.iter().filter_map(|(module, (lines, with_what))| {
-        let limit = limit_of_unfinished(module);
-        let limit = limit.unwrap_or_else(|| (lines * WHAT_PER_1000).div_ceil(1_000));
+        let limit = (lines * WHAT_PER_1000).div_ceil(1_000);
         (*with_what > limit).then(|| format!("{module}: {with_what} of {lines} lines, not {limit}"))
     });
     none(
@@ -89,9 +77,6 @@ fn doc_comments_name_their_subjects() {
 fn doc_comments_use_the_words_of_the_field() {
     let mut findings = Vec::new();
     for (source, docs) in doc_lines() {
-        if limit_of_unfinished(module(&source)).is_some() {
-            continue;
-        }
         for (place, (number, doc)) in docs.iter().enumerate() {
             let next = docs.get(place + 1).filter(|(next, _)| *next == number + 1);
             let own = plain(doc);

@@ -1,14 +1,118 @@
-//! What steps on containers need, and what comes of them.
+//! Steps on sandboxes and containers: their conditions and effects.
 
 use std::time::Duration;
 
-use super::{Container, EndedBy, Life, PodState, Remains, Unmade, World};
+use super::{Container, EndedBy, Life, Pod, PodState, Remains, Unmade, World, names_of};
 use crate::case::{CallOutcome, CreateStep, ExecStep, SandboxStep, WorkloadSpec};
-use crate::explore::capabilities::Behaviour;
-use crate::explore::plan::{ends, lasts};
+use crate::explore::plan::{Behaviour, ends, lasts};
 use crate::history::{EventKind, Flaw};
 
 impl World {
+    pub(super) fn sandbox(&mut self, it: &SandboxStep) -> Option<CallOutcome> {
+        let spec = match &it.attempt_of {
+            Some(earlier) => {
+                let earlier = self.pods.get(earlier)?;
+                let can_follow = earlier.state != PodState::Ready
+                    && !earlier.followed
+                    && earlier.spec.memory_mib.is_none()
+                    && self.is_own(&earlier.scope);
+                can_follow.then(|| earlier.spec.clone())?
+            }
+            None => it.clone(),
+        };
+        if !self.bind(&it.binding) {
+            return None;
+        }
+        let earlier = it.attempt_of.as_ref();
+        if let Some(earlier) = earlier.and_then(|earlier| self.pods.get_mut(earlier)) {
+            earlier.followed = true;
+        }
+        if spec.runtime_handler.is_some() {
+            let unmade = Unmade {
+                remains: Remains::Absent,
+                pod: None,
+            };
+            self.unmade.insert(it.binding.clone(), unmade);
+            return Some(CallOutcome::Failure);
+        }
+        let pod = Pod {
+            state: PodState::Ready,
+            names_handler: spec.faulty,
+            spec,
+            has_certain_events: !self.around.unsubscribed,
+            scope: self.scopes.clone(),
+            seen: false,
+            followed: false,
+            listed: false,
+            relisted: false,
+        };
+        self.pods.insert(it.binding.clone(), pod);
+        Some(CallOutcome::Success)
+    }
+
+    pub(super) fn stop_sandbox(&mut self, name: &str) -> Option<CallOutcome> {
+        self.end_sandbox(name, PodState::Stopped)?;
+        Some(CallOutcome::Success)
+    }
+
+    /// Ends a sandbox with its containers. Returns their names; none if that is not legal here.
+    fn end_sandbox(&mut self, name: &str, state: PodState) -> Option<Vec<String>> {
+        let will_crash = self.will_crash(name);
+        let pod = self.pods.get(name)?;
+        if will_crash || !self.is_own(&pod.scope) || pod.state == PodState::Removed {
+            return None;
+        }
+        self.pods.get_mut(name)?.state = state;
+        let containers = self.names_in(name);
+        for container in &containers {
+            self.end_with_sandbox(container);
+        }
+        Some(containers)
+    }
+
+    pub(super) fn end_with_sandbox(&mut self, name: &str) {
+        if self.is_contested(name)
+            && let Some(container) = self.containers.get_mut(name)
+        {
+            container.become_uncertain();
+        }
+        self.end(name, EndedBy::Other);
+    }
+
+    pub(super) fn remove_sandbox(&mut self, name: &str) -> Option<CallOutcome> {
+        for container in self.end_sandbox(name, PodState::Removed)? {
+            let container = self.containers.get_mut(&container);
+            if let Some(container) = container.filter(|it| it.life != Life::Removed) {
+                container.push(EventKind::Deleted);
+                container.life = Life::Removed;
+            }
+        }
+        Some(CallOutcome::Success)
+    }
+
+    /// Whether the low-level runtime is still to crash at a container of a sandbox.
+    pub(super) fn will_crash(&self, pod: &str) -> bool {
+        let will_crash = |it: &Container| {
+            it.spec.flaw.is_some() && it.spec.sandbox == pod && it.life != Life::Removed
+        };
+        self.containers.values().any(will_crash)
+    }
+
+    pub(in crate::explore) fn names_in(&self, pod: &str) -> Vec<String> {
+        names_of(&self.containers, |it| it.spec.sandbox == pod)
+    }
+
+    pub(super) fn kill_sandbox(&mut self, name: &str) -> Option<CallOutcome> {
+        let pod = self.pods.get(name)?;
+        let can_await =
+            pod.has_certain_events && !self.around.unsubscribed && !self.around.concurrent;
+        if pod.state != PodState::Ready || !can_await || self.will_crash(name) {
+            return None;
+        }
+        self.stop_sandbox(name)?;
+        Some(CallOutcome::Success)
+    }
+
     pub(super) fn create(&mut self, it: &CreateStep) -> Option<CallOutcome> {
         let home = self.pods.get(&it.sandbox)?;
         let others = [&it.attempt_of, &it.pid_target, &it.same_as];
@@ -203,7 +307,7 @@ impl World {
         Some(CallOutcome::Success)
     }
 
-    /// A container that runs ends, and with it what shares its PID namespace.
+    /// Ends a running container, and the containers that share its PID namespace.
     pub(super) fn end(&mut self, name: &str, by: EndedBy) {
         let unsubscribed = self.around.unsubscribed;
         let Some(container) = self.containers.get_mut(name) else {
@@ -226,8 +330,7 @@ impl World {
 
     pub(super) fn end_joined(&mut self, target: &str) {
         let is_joined = |it: &Container| it.spec.pid_target.as_deref() == Some(target);
-        let joined = self.containers.iter().filter(|(_, it)| is_joined(it));
-        let joined: Vec<String> = joined.map(|(name, _)| name.clone()).collect();
+        let joined = names_of(&self.containers, is_joined);
         let is_sure = self
             .containers
             .get(target)
@@ -314,8 +417,8 @@ impl World {
         Some(CallOutcome::Success)
     }
 
-    /// What was started before a container that has ended, and lasts no longer, has ended, too,
-    /// though nobody may have heard of it.
+    /// Ends the containers that were started before an ended one and last no longer, though their
+    /// events may not have been awaited.
     fn end_shorter(&mut self, (started, time): (Option<u32>, Option<Duration>)) {
         for container in self.containers.values_mut() {
             let is_shorter = lasts(&container.spec) <= time && container.started < started;
