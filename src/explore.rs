@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_on_the_node_is_the_reason_of_exit_code_3() {
+    fn leftovers_are_the_reason_of_exit_code_3() {
         let mut explored = Explored {
             walks: 1,
             ..Explored::default()

@@ -62,7 +62,7 @@ impl Diagnostics {
     }
 
     /// The problems of one file, one at least.
-    pub(super) fn of(found: Vec<Diagnostic>) -> Self {
+    pub(super) fn new(found: Vec<Diagnostic>) -> Self {
         debug_assert!(!found.is_empty(), "nothing is wrong");
         Self(found)
     }
@@ -135,7 +135,7 @@ impl Diagnostic {
 
 impl Position {
     /// The position of these bytes of a text.
-    fn of(text: &str, span: Range<usize>) -> Self {
+    fn new(text: &str, span: Range<usize>) -> Self {
         let before = &text[..span.start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = text[line_start..].lines().next().unwrap_or_default();
@@ -154,7 +154,7 @@ impl Problem {
         let span = locate(text, &self.path, self.part);
         Diagnostic {
             file: file.to_owned(),
-            position: span.map(|span| Position::of(text, span)),
+            position: span.map(|span| Position::new(text, span)),
             message: self.message,
             help: self.help,
         }
@@ -202,7 +202,7 @@ pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Dia
     };
     Diagnostic {
         file: file.to_owned(),
-        position: span.map(|span| Position::of(text, span)),
+        position: span.map(|span| Position::new(text, span)),
         message,
         help,
     }

@@ -76,7 +76,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn of(path: &'a Path) -> Self {
+    pub(super) fn from_path(path: &'a Path) -> Self {
         let text = |part: Option<&'a OsStr>| part.and_then(OsStr::to_str).unwrap_or_default();
         Self {
             area: text(path.parent().and_then(Path::file_name)),
@@ -132,7 +132,7 @@ pub(super) struct Reading {
 /// Reads a case from the text of the file at `path`, whose last two parts name the case:
 /// `order/stopped-before-deleted.yaml` is `order::stopped-before-deleted`.
 pub fn parse(path: &Path, text: &str) -> Result<Case, Vec<Diagnostic>> {
-    read(path, Place::of(path), text).case
+    read(path, Place::from_path(path), text).case
 }
 
 /// Reads a case from the text of the file at `path`, which `place` names.
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_has_not_the_shape() {
+    fn unreadable_files_do_not_match_the_schema() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/bad-cases");
         let mut refused = 0;
         for file in fs::read_dir(folder).unwrap() {

@@ -27,7 +27,7 @@ impl Embedded {
         let file = path.to_str().and_then(Self::get);
         let text = file.and_then(|file| String::from_utf8(file.data.into_owned()).ok());
         let missing = "the file of this repository is missing, or is not UTF-8";
-        let found = || Diagnostics::of(vec![Diagnostic::of_file(path, missing)]);
+        let found = || Diagnostics::new(vec![Diagnostic::of_file(path, missing)]);
         text.ok_or_else(found)
     }
 }
@@ -104,13 +104,13 @@ pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostic
     let Some(path) = own.filter(|path| path.exists()) else {
         let path = Path::new("cases").join(lists::REQUIREMENTS);
         let text = Embedded::text(Path::new(lists::REQUIREMENTS))?;
-        return lists::requirements(&path, &text).map_err(Diagnostics::of);
+        return lists::requirements(&path, &text).map_err(Diagnostics::new);
     };
     let read = match text_of(&path) {
         Ok(text) => lists::requirements(&path, &text),
         Err(message) => Err(vec![Diagnostic::of_file(&path, message)]),
     };
-    read.map_err(Diagnostics::of)
+    read.map_err(Diagnostics::new)
 }
 
 /// The defects of this repository that the suite must notice. Their hooks are built in, so a folder
@@ -118,7 +118,7 @@ pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostic
 pub fn defects() -> Result<Vec<Defect>, Diagnostics> {
     let path = Path::new("cases").join(lists::DEFECTS);
     let text = Embedded::text(Path::new(lists::DEFECTS))?;
-    lists::defects(&path, &text).map_err(Diagnostics::of)
+    lists::defects(&path, &text).map_err(Diagnostics::new)
 }
 
 /// The search for case files in a folder. Follows links, but enters no folder twice.
@@ -216,7 +216,7 @@ impl Reader {
 
     /// Takes the text of a file at `path`. `named` is a path to it with its area and name.
     fn text(&mut self, path: &Path, named: &Path, text: &str) {
-        let place = Place::of(named);
+        let place = Place::from_path(named);
         let reading = read(path, place, text);
         match reading.case {
             Ok(case) => self.cases.push(case),

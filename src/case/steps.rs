@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_paused_and_restored_needs_more() {
+    fn pauses_and_checkpoints_have_needs() {
         for (step, needs) in [
             (
                 "pause: {container: c, steps: [{relist: {sandbox: pod}}]}",
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_case_needs_itself_comes_first() {
+    fn stated_needs_come_first() {
         let kill = "kill: {container: c}";
         let needs = [Need::Broadcast, Need::ContainerPid];
         check("needs: [broadcast]\n", kill, &needs);

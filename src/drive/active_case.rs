@@ -348,7 +348,7 @@ impl CaseSubscriptions {
     }
 
     /// Cancels a subscription, or closes its connection as a killed subscriber does.
-    pub(super) async fn give_up(&self, id: SubscriptionId, hang_up: bool) {
+    pub(super) async fn close(&self, id: SubscriptionId, hang_up: bool) {
         let subscription = self.0.lock().await.remove(&id);
         match subscription {
             Some(subscription) if hang_up => subscription.hang_up().await,
@@ -376,7 +376,7 @@ impl CaseSubscriptions {
     }
 
     /// Gives up all of them, those first that do not read: they may hold up all others.
-    pub(super) async fn give_up_all(&self) {
+    pub(super) async fn close_all(&self) {
         let open = std::mem::take(&mut *self.0.lock().await);
         let (reading, stalled): (Vec<_>, Vec<_>) =
             open.into_values().partition(Subscription::is_reading);

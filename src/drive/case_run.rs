@@ -63,7 +63,7 @@ impl CaseRunner {
             end = &mut steps => end,
             // A subscriber that does not read may hold up the very call that is under way.
             () = session.stop().cancelled() => {
-                active.subscriptions.give_up_all().await;
+                active.subscriptions.close_all().await;
                 steps.await
             }
         };
@@ -71,7 +71,7 @@ impl CaseRunner {
             .unwrap_or_else(|fault| StepsEnd::Error(format!("the suite itself failed: {fault}")));
         let complete = end == StepsEnd::Complete;
         session.recorder().record(Body::StepsEnded { case, end });
-        active.subscriptions.give_up_all().await;
+        active.subscriptions.close_all().await;
         self.calls_ended().await;
         let mut kept = Vec::new();
         if teardown == TeardownPolicy::Remove || complete && self.keeps_expectations() {

@@ -38,7 +38,7 @@ struct KnownIds {
     /// Those that the runtime listed when the run began.
     foreign: BTreeSet<String>,
     /// Whether the runtime is of another user, so that no process of this host is its own.
-    is_strangers: bool,
+    is_other_users: bool,
     /// The host before the first call for each object of which no call has ended for good.
     before: BTreeMap<String, Arc<Before>>,
 }
@@ -72,7 +72,7 @@ impl KnownIds {
 
     /// The time from which on processes can be of an object.
     fn since(&self, call: BootTicks) -> BootTicks {
-        if self.is_strangers {
+        if self.is_other_users {
             BootTicks::NEVER
         } else {
             call
@@ -129,7 +129,7 @@ impl RecordingClient {
 
     /// From now on no id owns a process: a runtime of another user may name ids of root's.
     pub fn own_no_processes(&self) {
-        self.ids().is_strangers = true;
+        self.ids().is_other_users = true;
     }
 
     /// Another client with the same history and a connection of its own.
@@ -280,12 +280,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_runtime_of_another_user_names_owns_no_process() {
+    fn ids_of_another_users_runtime_own_no_process() {
         let (at, cgroups) = (BootTicks::now(), BTreeSet::new());
         let before = Before { at, cgroups };
         let mut ids = KnownIds::default();
         assert_eq!(ids.admit("own", &before).unwrap().since, at);
-        ids.is_strangers = true;
+        ids.is_other_users = true;
         assert_eq!(
             ids.admit("theirs", &before).unwrap().since,
             BootTicks::NEVER

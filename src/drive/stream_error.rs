@@ -13,7 +13,7 @@ pub enum StreamError {
     #[error("open the event stream: {0}")]
     Connect(#[from] ConnectError),
     /// The marker pod cannot be made, or no marker in it.
-    #[error("{method} for the marker that proves the event stream: {fault}{}", way_out(.fault))]
+    #[error("{method} for the marker that proves the event stream: {fault}{}", image_advice(.fault))]
     Marker {
         method: &'static str,
         fault: CallFault,
@@ -97,7 +97,7 @@ impl StreamError {
 
 /// Advice for a runtime that lacks the image of sandboxes, as without internet: the suite's image
 /// can replace it. containerd and CRI-O name the image in quotes.
-fn way_out(fault: &CallFault) -> String {
+fn image_advice(fault: &CallFault) -> String {
     let Some((_, named)) = fault.message.split_once("sandbox image \"") else {
         return String::new();
     };
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_events_refuses_them_and_what_breaks_does_not() {
+    fn only_missing_events_are_a_refusal() {
         assert!(StreamError::of_the_first(&StreamEnd::Closed).is_refusal());
         assert!(failed(StatusCode::UNIMPLEMENTED).is_refusal());
         assert!(failed(StatusCode::FAILED_PRECONDITION).is_refusal());

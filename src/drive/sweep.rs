@@ -103,11 +103,11 @@ async fn sweep_owned(
     let (sandboxes, foreign) = to_remove(client, run, keep, &owned, &mut done).await?;
     let containers = containers(client).await.ok();
     let listed = containers.as_deref().unwrap_or_default();
-    let of_others = Ids::of(&foreign, listed, |_| false).removed;
+    let of_others = Ids::new(&foreign, listed, |_| false).removed;
     // Those of a run of this process that no call has returned: one that was given up made them.
     let is_of_this_process = run.is_some_and(|run| owned.runs.contains(&Owner::new(run)));
     if is_of_this_process {
-        let ids = Ids::of(&sandboxes, listed, |_| false).removed;
+        let ids = Ids::new(&sandboxes, listed, |_| false).removed;
         owned
             .ids
             .extend(ids.iter().filter_map(|id| client.adopt(id)));
@@ -137,13 +137,13 @@ async fn sweep_owned(
         return Ok(done);
     }
     let of_refused = |sandbox: &SandboxId| refused.iter().any(|(id, _)| id == sandbox);
-    let ids = Ids::of(&sandboxes, listed, of_refused);
+    let ids = Ids::new(&sandboxes, listed, of_refused);
     let in_the_way = own.only(|id| ids.refused.contains(id));
     retry((client, kernel), &in_the_way, refused, &mut done).await;
     // What the runtime does not list any more, or never has; but nothing of what is kept.
     let orphans = sweep_orphans(client, run, &owned.ids, &mut done).await;
     if keep.is_empty() || containers.is_some() {
-        let kept = Ids::of(keep, listed, |_| false).removed;
+        let kept = Ids::new(keep, listed, |_| false).removed;
         let mut left = own;
         left.extend(kernel.monitored(&owned.runs).iter());
         if is_of_this_process {
@@ -163,7 +163,7 @@ async fn sweep_owned(
 /// Lets the processes of these sandboxes run on, if they are own ones: a run that was killed may
 /// have frozen them, or their monitors, without which nothing can be removed.
 fn thaw(kernel: &Kernel, own: &OwnIds, sandboxes: &[SandboxId], containers: &[ContainerListing]) {
-    let ids = Ids::of(sandboxes, containers, |_| false);
+    let ids = Ids::new(sandboxes, containers, |_| false);
     let own = own.only(|id| ids.removed.contains(id));
     for process in kernel.leftovers(&own) {
         // One that cannot be continued may still be removed.

@@ -223,7 +223,7 @@ mod tests {
 
     /// A check of a walk and an invariant may share an entry; two invariants are two rules.
     #[test]
-    fn what_an_entry_of_an_invariant_explains() {
+    fn an_entry_of_an_invariant_explains_findings_of_checks() {
         let known = Known::parse(&ExpectationFile {
             path: "known.yaml".to_owned(),
             text: "runtime: any\n\
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_the_same_whatever_it_is_about() {
+    fn a_reason_is_the_same_for_all_subjects() {
         let one = stable("RemoveContainer failed: cannot delete running task 3fa8 after 12 ms");
         let other = stable("RemoveContainer failed: cannot delete running task 9b01 after 7 ms");
         assert_eq!(one, other);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_rarely_is_looked_for_in_more_runs() {
+    fn a_rare_finding_has_more_runs() {
         let threshold = |found, runs| Rate { found, runs }.threshold().runs;
         assert_eq!(threshold(5, 5), 2);
         assert_eq!(threshold(4, 5), 7);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_always_found_is_not_repeated() {
+    fn a_certain_finding_is_not_repeated() {
         let repetitions = |found, runs| Rate { found, runs }.repetitions();
         assert_eq!(repetitions(5, 5), 1);
         assert_eq!(repetitions(3, 5), 4);

@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_proves_nothing() {
+    fn late_events_prove_nothing() {
         check(["", ""], None);
         check(["c0 d0 c1 d1 c2 d2", ""], None);
         check(["c0 d0 c1 d1", "c2"], None);

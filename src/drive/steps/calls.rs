@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_workload_waits_is_scaled_and_never_shortened() {
+    fn times_of_workloads_are_scaled_and_never_shortened() {
         let eat = WorkloadSpec::Allocate(AllocateSpec {
             mib: 64,
             after: Duration::from_millis(500),

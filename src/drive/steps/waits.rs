@@ -72,7 +72,7 @@ impl Effect for SubscribeStep {
 impl Effect for UnsubscribeStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         let id = ctx.scope.subscriptions.get(&self.subscription)?;
-        ctx.case.subscriptions.give_up(id, self.hang_up).await;
+        ctx.case.subscriptions.close(id, self.hang_up).await;
         Ok(())
     }
 }

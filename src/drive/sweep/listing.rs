@@ -222,7 +222,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    pub(super) fn of(
+    pub(super) fn new(
         sandboxes: &[SandboxId],
         containers: &[ContainerListing],
         is_refused: impl Fn(&SandboxId) -> bool,

@@ -349,7 +349,7 @@ fn processes_are_looked_for_of_the_sandboxes_to_remove_and_their_containers() {
     let [one, two, other] = ["one", "two", "other"].map(SandboxId::from);
     let containers = [("a", &one), ("b", &two), ("c", &other)];
     let containers = containers.map(|(id, of)| inside(id, of.as_str(), RUN));
-    let ids = Ids::of(&[one, two.clone()], &containers, |id| *id == two);
+    let ids = Ids::new(&[one, two.clone()], &containers, |id| *id == two);
     let set = |ids: [&str; 2]| ids.map(str::to_owned).into();
     assert_eq!(
         (ids.removed, ids.refused),
@@ -414,7 +414,7 @@ fn cleaned_of(id: &str, since: BootTicks, socket: &str) -> (Sweep, bool) {
 /// As after a killed run: the process of a container that the runtime no longer lists. Each of its
 /// neighbours is left alone: an older process, and that of a run on another runtime.
 #[test]
-fn cleanup_ends_processes_of_what_a_killed_run_had_removed_and_no_others() {
+fn cleanup_ends_only_processes_of_removed_objects() {
     let before = later();
     let process = guise(ID);
     let (done, is_left) = cleaned(before, SOCKET);
