@@ -84,9 +84,8 @@ impl Observer {
         // Unbounded ids of a broken runtime must not exhaust the memory.
         let is_known = self.names.contains_key(&subject.id);
         let is_tracked = is_known || self.names.len() < limits::WATCHED;
-        let asked_ns = self.opened.map_or(0, |opened| opened.realtime_ns);
         let created_at_ns = event.created_at.0;
-        let queued = created_at_ns != 0 && created_at_ns < asked_ns;
+        let queued = self.is_queued(event);
         let lag_ns = (created_at_ns != 0).then(|| at.realtime_ns.saturating_sub(created_at_ns));
         self.count(event.kind, lag_ns, queued);
         let mut seen = EventSeen {
@@ -115,6 +114,12 @@ impl Observer {
         Notice::Event(seen)
     }
 
+    /// Whether an event is older than the stream on which it came.
+    fn is_queued(&self, event: &Event) -> bool {
+        let asked_ns = self.opened.map_or(0, |opened| opened.realtime_ns);
+        event.created_at.0 != 0 && event.created_at.0 < asked_ns
+    }
+
     /// The pod that a kubelet relists on demand after an event: because it has just synced the pod,
     /// as inferred from the event, or because the event is a hint.
     pub(super) fn relisted_after<'a>(&self, event: &'a Event) -> Option<&'a str> {
@@ -122,7 +127,8 @@ impl Observer {
             Hint::Relist(_) if self.profile == Profile::Hint => event.pod_uid(),
             _ => None,
         };
-        synced_pod(event).or_else(|| hinted().map(PodUid::as_str))
+        let synced = synced_pod(event).filter(|_| !self.is_queued(event));
+        synced.or_else(|| hinted().map(PodUid::as_str))
     }
 
     pub(super) fn relisted(&mut self, relist: Relist) -> Vec<Notice> {
@@ -327,9 +333,14 @@ impl Observer {
     }
 }
 
+/// The maximum time from the start of a container to the creation of the next one of the same sync.
+/// Measured beside a kubelet 1.36.2: up to 0.1 s. A kubelet notices the exit of a container, and
+/// syncs its pod again, up to a second later.
+const SYNC_NS: i64 = 500_000_000;
+
 /// The pod that a kubelet has just synced without an error, as inferred from an event: one of its
-/// containers was started, and no other has failed, since back-off is an error. Only a kubelet's
-/// pods have the label.
+/// containers was started, and no other has failed, since back-off is an error. One that was
+/// started by the same sync is in no back-off. Only a kubelet's pods have the label.
 pub(super) fn synced_pod(event: &Event) -> Option<&str> {
     let sandbox = event.sandbox.as_ref()?;
     let is_start = event.kind == EventKind::Started;
@@ -344,8 +355,16 @@ pub(super) fn synced_pod(event: &Event) -> Option<&str> {
         }
     }
     let mut newest = newest.into_values();
-    let has_failed =
-        newest.any(|status| State::from(status.state) == State::Exited && status.exit_code != 0);
+    let mut all = event.containers.iter();
+    let own = all.find(|status| status.id == event.container);
+    let is_of_sync = |status: &ContainerStatus| {
+        let since = |own: &ContainerStatus| own.created_at.0.saturating_sub(status.started_at.0);
+        own.is_some_and(|own| since(own) < SYNC_NS)
+    };
+    let has_failed = newest.any(|status| {
+        let has_failed = State::from(status.state) == State::Exited && status.exit_code != 0;
+        has_failed && !is_of_sync(status)
+    });
     (is_start && is_container && !has_failed).then_some(&**uid)
 }
 

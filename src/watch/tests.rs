@@ -60,22 +60,24 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
     .assert_eq(&anstream::adapter::strip_str(&text::line(at(0), &summary)).to_string());
 }
 
+/// A STARTED, of a pod of a kubelet if there is a label.
+fn started(container: &str, label: Option<&str>) -> Event {
+    let label = label.map(|uid| (POD_UID_LABEL.to_owned(), uid.to_owned()));
+    Event {
+        container: ContainerId::from(container),
+        kind: EventKind::Started,
+        created_at: nanos(0),
+        sandbox: Some(Shared::from(SandboxStatus {
+            id: SandboxId::from("s"),
+            labels: label.into_iter().collect(),
+            ..SandboxStatus::default()
+        })),
+        containers: Vec::new(),
+    }
+}
+
 #[test]
 fn a_start_of_a_kubelets_container_lets_infer_a_sync_of_its_pod() {
-    let started = |container: &str, label: Option<&str>| {
-        let label = label.map(|uid| (POD_UID_LABEL.to_owned(), uid.to_owned()));
-        Event {
-            container: ContainerId::from(container),
-            kind: EventKind::Started,
-            created_at: nanos(0),
-            sandbox: Some(Shared::from(SandboxStatus {
-                id: SandboxId::from("s"),
-                labels: label.into_iter().collect(),
-                ..SandboxStatus::default()
-            })),
-            containers: Vec::new(),
-        }
-    };
     let stopped = Event {
         kind: EventKind::Stopped,
         ..started("c", Some("u"))
@@ -109,6 +111,32 @@ fn a_start_of_a_kubelets_container_lets_infer_a_sync_of_its_pod() {
         pod(vec![beside("other", 1, 3), beside("other", 2, 0)]),
         "an earlier attempt"
     );
+    let after_first = |started_at| {
+        let first = ContainerStatus {
+            started_at: nanos(started_at),
+            ..ContainerStatus::clone(&beside("first", 1, 3))
+        };
+        let own = ContainerStatus {
+            id: ContainerId::from("c"),
+            created_at: nanos(2_000),
+            ..ContainerStatus::default()
+        };
+        pod(vec![first.into(), own.into()])
+    };
+    assert!(after_first(1_900), "one that the same sync has started");
+    assert!(!after_first(1_000), "one of an earlier sync");
+}
+
+#[test]
+fn a_queued_start_is_of_an_earlier_sync() {
+    let started = |ms| Event {
+        created_at: nanos(ms),
+        ..started("c", Some("u"))
+    };
+    let mut observer = Observer::new(at(0), Profile::Cache);
+    observer.opened(at(1_000), false);
+    assert_eq!(observer.relisted_after(&started(999)), None);
+    assert_eq!(observer.relisted_after(&started(1_001)), Some("u"));
 }
 
 #[test]
