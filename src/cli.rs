@@ -38,7 +38,11 @@ pub fn main() -> ExitCode {
         .with_writer(|| terminal::Errors)
         .with_ansi(terminal::errors_have_colours())
         .init();
-    let exit = match execute(&Cli::parse_args()) {
+    let exit = match Cli::parse_args() {
+        Ok(cli) => execute(&cli),
+        Err(help) => commands::print_help(&help),
+    };
+    let exit = match exit {
         Ok(exit) => exit.into(),
         Err(fault) => fault.report(),
     };
@@ -137,5 +141,8 @@ fn chain(fault: &dyn std::error::Error) -> String {
 
 pub fn execute(cli: &Cli) -> Result<Exit, Fault> {
     cli.choose_color();
+    if cli.leaves_stdout {
+        terminal::print_to_errors();
+    }
     commands::execute(cli)
 }

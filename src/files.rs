@@ -30,6 +30,8 @@ pub use folder::{
     FileId, Folder, id, is_trusted_user, kind, open, permit_own, read, read_all, read_text, stat,
 };
 
+/// The path of an output that names standard output.
+pub const STDOUT: &str = "-";
 /// The suffix of a draft.
 const DRAFT: &str = ".part";
 /// The number of random hexadecimal digits before the suffix.
@@ -259,6 +261,11 @@ pub fn to_disk(file: &File) -> io::Result<()> {
 
 impl Target {
     fn choose(path: &Path) -> io::Result<Self> {
+        let path = if path == Path::new(STDOUT) {
+            Path::new("/dev/stdout")
+        } else {
+            path
+        };
         let Place { folder, name, .. } = Place::of(path, false)?;
         let Some(name) = name else {
             return Err(io::Error::other("it is a directory; name a file"));

@@ -78,6 +78,13 @@ pub fn judge(
         _ => {}
     }
     let mut rows = vec![decided(reports)];
+    let is_altered = |it: &&[NamedReport]| it.iter().any(|it| it.report.injected().is_some());
+    rows.extend(
+        [reports, baseline]
+            .into_iter()
+            .filter(is_altered)
+            .map(unaltered),
+    );
     let profiles = policy.profiles.iter();
     rows.extend(profiles.map(|(profile, required)| conformance(reports, *profile, *required)));
     if let Some(max) = policy.max_known {
@@ -194,6 +201,17 @@ fn decided(reports: &[NamedReport]) -> Row {
         };
         let (decided, all) = (rate.decided, report.outcomes.len());
         (ruling, format!("{decided} of {all} outcomes"))
+    })
+}
+
+/// The rule that a run with injected defects decides nothing about the runtime.
+fn unaltered(reports: &[NamedReport]) -> Row {
+    let required = "no injected defect";
+    row("runtime", required, reports, |report| {
+        match report.injected() {
+            Some(defects) => (Ruling::CannotTell, format!("a relay injected {defects}")),
+            None => (Ruling::Pass, "none".to_owned()),
+        }
     })
 }
 

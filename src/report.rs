@@ -24,7 +24,7 @@ mod summary;
 mod text;
 mod timeline;
 
-pub use compare::{Comparison, Incomparable};
+pub use compare::Comparison;
 pub use evidence::Evidence;
 pub use failed::Failed;
 pub use github::page;

@@ -8,6 +8,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,8 +24,17 @@ use crate::queue::Queue;
 
 static STATUS: LazyLock<Status> = LazyLock::new(Status::new);
 
-static OUT: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stdout()));
+static OUT: LazyLock<Queue> = LazyLock::new(|| {
+    if LEAVES_STDOUT.load(Ordering::Relaxed) {
+        Queue::begin(io::stderr())
+    } else {
+        Queue::begin(io::stdout())
+    }
+});
 static ERRORS: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stderr()));
+
+/// Whether standard output is an output file.
+static LEAVES_STDOUT: AtomicBool = AtomicBool::new(false);
 
 /// The maximum number of drawings per second: each change of a line redraws the status.
 const DRAWINGS: u8 = 200;
@@ -34,6 +44,11 @@ pub struct Output;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors;
+
+/// Prints all texts to standard error from now on. Called before the first one.
+pub fn print_to_errors() {
+    LEAVES_STDOUT.store(true, Ordering::Relaxed);
+}
 
 /// Prints a text that ends with a line break.
 pub fn print(text: &str) -> io::Result<()> {

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::StyledStr;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::reports::{CompareArgs, GateArgs, MatrixReportArgs, SchemaArg};
@@ -46,12 +47,21 @@ pub struct Cli {
     pub(super) connection: ConnectionArgs,
     #[command(flatten)]
     pub(super) run: RunOptions,
+    /// Whether an output is `-`, so that texts go to standard error.
+    #[arg(skip)]
+    pub(super) leaves_stdout: bool,
 }
 
 impl Cli {
-    /// Parses the arguments of this process. Exits if they are invalid or ask for help.
-    pub fn parse_args() -> Self {
-        Self::parse_from_args(std::env::args_os()).unwrap_or_else(|fault| fault.exit())
+    /// Parses the arguments of this process. Exits if they are invalid; returns the help or the
+    /// version if they ask for it.
+    pub fn parse_args() -> Result<Self, StyledStr> {
+        Self::parse_from_args(std::env::args_os()).map_err(|fault| {
+            if fault.exit_code() != 0 {
+                fault.exit()
+            }
+            fault.render()
+        })
     }
 
     /// The command line as help, completions and manual pages show it.
@@ -67,7 +77,11 @@ impl Cli {
         let matches = command.try_get_matches_from_mut(args)?;
         conflicts::refuse(&mut command, &matches)?;
         inputs::refuse_to_overwrite(&mut command, &matches)?;
-        Self::from_arg_matches(&matches)
+        let leaves_stdout = inputs::use_stdout(&mut command, &matches)?;
+        Ok(Self {
+            leaves_stdout,
+            ..Self::from_arg_matches(&matches)?
+        })
     }
 }
 

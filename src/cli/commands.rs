@@ -5,6 +5,7 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use clap::ColorChoice;
+use clap::builder::StyledStr;
 use clap_mangen::Man;
 use tokio::runtime::Runtime;
 
@@ -452,9 +453,17 @@ fn too_long_to_show() -> String {
     )
 }
 
-/// Prints to standard output; a closed pipe, as after `| head`, is no error.
+pub(super) fn print_help(help: &StyledStr) -> Result<Exit, Fault> {
+    printed(terminal::print_styled(&help.ansi().to_string()))
+}
+
 fn print(text: &[u8]) -> Result<Exit, Fault> {
-    match terminal::print(&String::from_utf8_lossy(text)) {
+    printed(terminal::print(&String::from_utf8_lossy(text)))
+}
+
+/// The result of printing; a closed pipe, as after `| head`, is no error.
+fn printed(result: io::Result<()>) -> Result<Exit, Fault> {
+    match result {
         Ok(()) => Ok(Exit::Conformant),
         Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Conformant),
         Err(fault) => Err(Fault::new(

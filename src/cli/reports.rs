@@ -11,7 +11,7 @@ use crate::escape::{printable, printable_json};
 use crate::files::{self, Draft};
 use crate::gate::{self, Policy, Ruling};
 use crate::measure;
-use crate::report::{Comparison, Document, Incomparable, Matrix, NamedReport, html, json};
+use crate::report::{Comparison, Document, Matrix, NamedReport, html, json};
 use crate::run::{Exit, RunError};
 use crate::watch::Output;
 
@@ -69,17 +69,8 @@ pub(super) enum SchemaArg {
 
 /// Compares two reports; returns the text to print and the exit code.
 pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
-    let fault = |path: &Path, fault: &str| {
-        let message = format!("error: compare the report {}: {fault}", path.display());
-        Fault::new(Exit::Usage, message)
-    };
-    let texts =
-        [&args.before, &args.after].map(|path| read(path).map_err(|cause| fault(path, &cause)));
-    let [before, after] = texts;
-    let compared = Comparison::of(&before?, &after?).map_err(|cause| match cause {
-        Incomparable::Before(cause) => fault(&args.before, &cause),
-        Incomparable::After(cause) => fault(&args.after, &cause),
-    })?;
+    let [before, after] = [&args.before, &args.after].map(|path| input(path));
+    let compared = Comparison::of(&before?.report, &after?.report);
     let exit = if compared.is_worse() {
         Exit::NonConformant
     } else {
@@ -126,8 +117,11 @@ pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
 
 /// Reads reports, each named by its path.
 fn inputs(paths: &[PathBuf]) -> Result<Vec<NamedReport>, Fault> {
-    let named = |path: &PathBuf| named(&path.display().to_string(), path);
-    paths.iter().map(named).collect()
+    paths.iter().map(|path| input(path)).collect()
+}
+
+fn input(path: &Path) -> Result<NamedReport, Fault> {
+    named(&path.display().to_string(), path)
 }
 
 fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
@@ -148,8 +142,12 @@ fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
 /// nothing.
 pub(super) fn matrix_report(args: &MatrixReportArgs) -> Result<String, Fault> {
     let named = |given: &PathBuf| match given.to_str().and_then(|text| text.split_once('=')) {
+        Some(("", _)) => Err(usage(format!(
+            "`{}` has no name before `=`: write NAME=REPORT, or ./=... for a file of that name",
+            given.display()
+        ))),
         Some((name, path)) if !name.contains('/') => named(name, Path::new(path)),
-        _ => named(&given.display().to_string(), given),
+        _ => input(given),
     };
     let draft = args.html.as_deref();
     let draft = draft.map(|path| Draft::open("HTML table", path));

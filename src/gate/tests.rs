@@ -92,6 +92,23 @@ fn a_run_that_skipped_everything_is_no_pass() {
 }
 
 #[test]
+fn a_run_with_injected_defects_decides_nothing() {
+    let with = |name| {
+        let mut given = input(name, vec![one(Verdict::Pass)]);
+        given.report.endpoint += Document::INJECTS;
+        given.report.endpoint += "drop-stopped";
+        given
+    };
+    let gate = judged("profiles: {cache: conformant}", &[with("n1")]);
+    assert_eq!(gate.ruling(), Ruling::CannotTell);
+    let text = gate.text();
+    assert!(text.contains("a relay injected drop-stopped"), "{text}");
+    let policy = policy("baseline: {alpha: 0.05}");
+    let gate = judge(&policy, &series("after", 1, 0, 1), &[with("n1")]).unwrap();
+    assert!(gate.text().contains("a relay injected drop-stopped"));
+}
+
+#[test]
 fn a_profile_is_as_good_as_required_or_better() {
     let verdicts = [
         (vec![Verdict::Pass], [Pass, Pass, Pass]),

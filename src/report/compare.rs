@@ -45,7 +45,7 @@ pub struct Comparison {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct About {
-    /// The runtime's name and version.
+    /// The runtime's name and version, and the injected defects.
     pub runtime: String,
     /// Version and commit of the suite.
     pub suite: String,
@@ -87,25 +87,13 @@ pub struct ProfileChange {
     pub worse: bool,
 }
 
-/// The reason why two texts cannot be compared.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Incomparable {
-    #[error("{0}")]
-    Before(String),
-    #[error("{0}")]
-    After(String),
-}
-
 impl Comparison {
-    /// Compares an earlier report with a later one, each the text of a JSON report. Fails if one is
-    /// invalid or has another format; the error names the report, the reason and a fix.
-    pub fn of(before: &str, after: &str) -> Result<Self, Incomparable> {
-        let before = Document::parse(before).map_err(Incomparable::Before)?;
-        let after = Document::parse(after).map_err(Incomparable::After)?;
+    /// Compares an earlier report with a later one.
+    pub fn of(before: &Document, after: &Document) -> Self {
         let mut compared = Self {
             profiles: Vec::new(),
-            should_broken: after.should_unlike(&before),
-            should_mended: before.should_unlike(&after),
+            should_broken: after.should_unlike(before),
+            should_mended: before.should_unlike(after),
             worse: Vec::new(),
             better: Vec::new(),
             other: Vec::new(),
@@ -129,8 +117,8 @@ impl Comparison {
             };
             compared.sort_in(change, certain.contains(id));
         }
-        compared.profiles = profiles(&before, &after, &compared.worse);
-        Ok(compared)
+        compared.profiles = profiles(before, after, &compared.worse);
+        compared
     }
 
     /// Whether anything is worse: a case, an invariant or a profile.
@@ -234,7 +222,7 @@ impl Change {
 impl Document {
     fn about(&self) -> About {
         About {
-            runtime: format!("{} {}", self.runtime.name, self.runtime.version),
+            runtime: self.subject(),
             suite: self.suite.clone(),
             began: self.began.clone(),
         }

@@ -301,6 +301,22 @@ pub fn schema() -> schemars::Schema {
 }
 
 impl Document {
+    /// The end of the endpoint of a run whose relay injected defects, before their names.
+    pub const INJECTS: &str = " through a relay that injects ";
+
+    /// The defects that a relay injected, separated by commas.
+    pub fn injected(&self) -> Option<&str> {
+        let (_, defects) = self.endpoint.rsplit_once(Self::INJECTS)?;
+        Some(defects)
+    }
+
+    /// The runtime's name and version, and the injected defects.
+    pub(super) fn subject(&self) -> String {
+        let RuntimeInfo { name, version, .. } = &self.runtime;
+        let injected = self.injected().map(|it| Self::INJECTS.to_owned() + it);
+        format!("{name} {version}{}", injected.unwrap_or_default())
+    }
+
     pub fn new(report: &RunReport) -> Self {
         let info = &report.info;
         Self {

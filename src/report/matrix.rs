@@ -21,7 +21,7 @@ pub struct Matrix {
 pub struct Column {
     /// The names of the reports that agree, as given by the user, such as those of nodes.
     pub names: Vec<String>,
-    /// The runtime's name and version.
+    /// The runtime's name and version, and the injected defects.
     pub runtime: String,
     /// The runtime handler, if known.
     pub handler: Option<String>,
@@ -148,7 +148,7 @@ impl Column {
         let runtime = &report.runtime;
         Self {
             names: vec![name.clone()],
-            runtime: format!("{} {}", runtime.name, runtime.version),
+            runtime: report.subject(),
             handler: runtime.oci.as_ref().map(|oci| oci.handler.clone()),
             cgroup_driver: runtime.cgroup_driver.clone(),
         }

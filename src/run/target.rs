@@ -12,6 +12,7 @@ use crate::history::{RunId, RunInfo};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Model, NamedFault, Relay};
+use crate::report::Document;
 
 #[derive(Clone, Debug)]
 pub struct Endpoints {
@@ -160,10 +161,10 @@ impl Connected {
                     .collect::<Vec<_>>()
                     .join(",");
                 let through = match injected.as_str() {
-                    "" => "a relay".to_owned(),
-                    injected => format!("a relay that injects {injected}"),
+                    "" => " through a relay".to_owned(),
+                    injected => Document::INJECTS.to_owned() + injected,
                 };
-                let name = format!("{} through {through}", endpoints.runtime);
+                let name = format!("{}{through}", endpoints.runtime);
                 let (endpoint, mut listener) = Listener::in_process(&name);
                 let (runtime, images) = (endpoints.runtime.clone(), endpoints.images.clone());
                 let relay = Arc::new(Relay::new(runtime, images, endpoints.deadline, defects));

@@ -239,11 +239,11 @@ fn a_reader_that_goes_away_is_no_fault() {
 
 #[test]
 fn an_output_that_is_full_is_a_fault() {
-    let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    suite(["--list"])
-        .out(full)
-        .run()
-        .fails(3, &["print", "No space left"]);
+    for args in [&["--list"][..], &["--help"], &["-V"], &["explain", "-h"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = suite(args).out(full).run();
+        ended.fails(3, &["print", "No space left"]);
+    }
 }
 
 #[test]

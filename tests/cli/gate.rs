@@ -135,6 +135,8 @@ fn reports_stand_side_by_side() {
     assert!(page.contains(row), "{page}");
     let missing = inside(&folder, &["matrix-report", "node-1=none.json"]);
     missing.fails(2, &["error: read the report none.json: No such file"]);
+    let nameless = inside(&folder, &["matrix-report", "=good.json"]);
+    nameless.fails(2, &["`=good.json` has no name before `=`"]);
     suite(["matrix-report"])
         .run()
         .fails(2, &["<[NAME=]REPORT>..."]);

@@ -218,18 +218,18 @@ fn what_cannot_be_compared_is_reported() {
         (
             "good.json",
             "none.json",
-            "compare the report none.json: No such file",
+            "read the report none.json: No such file",
         ),
-        ("h", "good.json", "compare the report h: it is no text"),
+        ("h", "good.json", "read the report h: it is no text"),
         (
             "good.json",
             "other.json",
-            "compare the report other.json: it is of format 2",
+            "read the report other.json: it is of format 2",
         ),
         (
             ".",
             "good.json",
-            "compare the report .: it is a directory; name a file",
+            "read the report .: it is a directory; name a file",
         ),
     ] {
         inside(&folder, &["compare", before, after]).fails(2, &[message]);
@@ -395,6 +395,20 @@ fn no_output_overwrites_an_input() {
     let other = ["check", "x", "--json", "y"];
     let ended = inside(&folder, &other);
     assert!(!ended.err.contains("overwrite"), "{ended:#?}");
+}
+
+#[test]
+fn one_output_may_be_standard_output_and_texts_then_go_to_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = model(&folder, &["ORD-01", "--json", "-", "--history", "h"]).fails(0, &[]);
+    assert!(ended.err.contains("\n1 case up to tier"), "{ended:#?}");
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(report["totals"]["fail"], 0);
+    let checked = inside(&folder, &["check", "h", "--markdown", "-"]).fails(0, &[]);
+    assert!(checked.out.starts_with("### "), "{checked:#?}");
+    let twice = ["--json", "-", "--junit", "-"];
+    model(&folder, &twice).fails(2, &["only one output can be `-`"]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]

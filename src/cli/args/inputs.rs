@@ -1,4 +1,5 @@
-//! Rejects outputs that would overwrite an input of the same command line.
+//! The files of a command line: rejects outputs that would overwrite an input, or share standard
+//! output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,10 +8,14 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, Error};
 
+use crate::files;
+
 /// The options that name a file to write.
 const OUTPUTS: [&str; 7] = [
     "history", "html", "json", "junit", "markdown", "output", "perfetto",
 ];
+/// The option that names a file to write, and overwrites none.
+const NEW_OUTPUT: &str = "write_expectations";
 
 /// A path of the command line whose file exists.
 struct Given {
@@ -37,6 +42,27 @@ pub(super) fn refuse_to_overwrite(cli: &mut Command, matches: &ArgMatches) -> Re
     };
     let message = format!("`{output}` would overwrite {file}, which `{input}` reads");
     Err(cli.error(ErrorKind::ArgumentConflict, message))
+}
+
+/// Whether an output is standard output. Fails if several are.
+pub(super) fn use_stdout(cli: &mut Command, matches: &ArgMatches) -> Result<bool, Error> {
+    let inner = matches.subcommand().map(|(_, inner)| inner);
+    let given = [matches].into_iter().chain(inner).flat_map(|matches| {
+        let raw = |id: &&str| matches.try_get_raw(id).ok().flatten();
+        OUTPUTS
+            .iter()
+            .chain(&[NEW_OUTPUT])
+            .filter_map(raw)
+            .flatten()
+    });
+    match given.filter(|value| *value == files::STDOUT).count() {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => {
+            let message = "only one output can be `-`, which is standard output";
+            Err(cli.error(ErrorKind::ArgumentConflict, message))
+        }
+    }
 }
 
 fn files(command: &Command, matches: &ArgMatches) -> Vec<Given> {

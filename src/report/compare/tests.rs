@@ -2,12 +2,12 @@
 
 use expect_test::expect;
 
-use super::{Comparison, Incomparable};
+use super::Comparison;
 use crate::outcome::{Level, Outcome, Profile, RunReport, Verdict};
 use crate::report::fixture::{fixture, outcome, violation};
-use crate::report::json;
+use crate::report::json::{self, Document};
 
-fn written(outcomes: Vec<Outcome>) -> String {
+fn written(outcomes: Vec<Outcome>) -> Document {
     let report = RunReport {
         outcomes,
         faults: Vec::new(),
@@ -16,10 +16,10 @@ fn written(outcomes: Vec<Outcome>) -> String {
     };
     let mut bytes = Vec::new();
     json::write(&report, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    Document::parse(str::from_utf8(&bytes).unwrap()).unwrap()
 }
 
-fn one(verdict: Verdict) -> String {
+fn one(verdict: Verdict) -> Document {
     written(vec![outcome("ORD-01", "order::one", verdict)])
 }
 
@@ -27,7 +27,7 @@ fn one(verdict: Verdict) -> String {
 /// worse.
 #[track_caller]
 fn check(before: Verdict, after: Verdict, expect: (&str, bool)) {
-    let compared = Comparison::of(&one(before), &one(after)).unwrap();
+    let compared = Comparison::of(&one(before), &one(after));
     let lists = [
         ("worse", &compared.worse),
         ("better", &compared.better),
@@ -87,7 +87,7 @@ fn a_race_that_shows_is_not_worse_unless_it_shows_what_is_no_race() {
         (&[true][..], "changed", false),
         (&[true, false], "worse", true),
     ] {
-        let compared = Comparison::of(&one(Verdict::Pass), &of(races)).unwrap();
+        let compared = Comparison::of(&one(Verdict::Pass), &of(races));
         assert_eq!(compared.is_worse(), worse, "{compared:#?}");
         let text = compared.text();
         assert!(text.contains(&format!("{list:<8} ORD-01 ")), "{text}");
@@ -107,9 +107,9 @@ fn what_only_one_report_has_is_new_or_gone() {
         let (new, gone): (Vec<_>, Vec<_>) = (ids(&compared.new), ids(&compared.gone));
         (new.join(" "), gone.join(" "))
     };
-    let grown = Comparison::of(&less, &more).unwrap();
+    let grown = Comparison::of(&less, &more);
     assert_eq!(ids(&grown), ("ORD-02".to_owned(), String::new()));
-    let shrunk = Comparison::of(&more, &less).unwrap();
+    let shrunk = Comparison::of(&more, &less);
     assert_eq!(ids(&shrunk), (String::new(), "ORD-02".to_owned()));
     assert!(!shrunk.is_worse());
 }
@@ -125,11 +125,11 @@ fn of_repetitions_the_worst_counts() {
         [Verdict::Fail, Verdict::Pass],
         [Verdict::Pass, Verdict::Fail],
     ] {
-        let compared = Comparison::of(&before, &repeated(verdicts)).unwrap();
+        let compared = Comparison::of(&before, &repeated(verdicts));
         assert_eq!(compared.worse.len(), 1, "{compared:?}");
     }
     let passed = repeated([Verdict::Pass, Verdict::Pass]);
-    assert!(!Comparison::of(&before, &passed).unwrap().is_worse());
+    assert!(!Comparison::of(&before, &passed).is_worse());
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn of_repetitions_the_rates_are_shown() {
         let outcomes = verdicts.map(|verdict| outcome("ORD-01", "order::one", verdict));
         written(outcomes.collect())
     };
-    let compared = |before: &str, after: &str| Comparison::of(before, after).unwrap();
+    let compared = |before: &Document, after: &Document| Comparison::of(before, after);
     for (before, after, expected) in [
         (
             repeated(0),
@@ -191,7 +191,7 @@ fn the_whole_comparison_is_shown_in_lines() {
         outcome("ORD-02", "order::two", Verdict::Pass),
         outcome("ORD-04", "order::four\u{1b}[31m", Verdict::Skip),
     ]);
-    let compared = Comparison::of(&before, &after).unwrap();
+    let compared = Comparison::of(&before, &after);
     expect![[r"
         before   containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z
         after    containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z
@@ -205,7 +205,7 @@ fn the_whole_comparison_is_shown_in_lines() {
 }
 
 /// A report on a passed case, with advice of this level.
-fn advised(level: Level) -> String {
+fn advised(level: Level) -> Document {
     let advice = crate::outcome::Violation {
         level,
         ..violation("late")
@@ -219,7 +219,7 @@ fn advised(level: Level) -> String {
 #[test]
 fn newly_broken_and_mended_shoulds_are_reported() {
     let (kept, broken) = (one(Verdict::Pass), advised(Level::Should));
-    let compared = Comparison::of(&kept, &broken).unwrap();
+    let compared = Comparison::of(&kept, &broken);
     let ids = |shoulds: &[super::Should]| shoulds.iter().map(|it| it.id.clone()).collect();
     let ids_broken: Vec<String> = ids(&compared.should_broken);
     assert_eq!(ids_broken, ["ORD-01"]);
@@ -233,7 +233,7 @@ fn newly_broken_and_mended_shoulds_are_reported() {
         text.ends_with("; SHOULDs: 1 newly broken, 0 mended\n"),
         "{text}"
     );
-    let compared = Comparison::of(&broken, &kept).unwrap();
+    let compared = Comparison::of(&broken, &kept);
     let ids_mended: Vec<String> = ids(&compared.should_mended);
     assert_eq!(ids_mended, ["ORD-01"]);
     assert!(compared.text().contains("\nmended   ORD-01 order::one: "));
@@ -248,7 +248,7 @@ fn a_should_that_was_broken_before_or_not_decided_is_no_news() {
         (broken, one(Verdict::Error)),
         (one(Verdict::Pass), advised(Level::May)),
     ] {
-        let compared = Comparison::of(&before, &after).unwrap();
+        let compared = Comparison::of(&before, &after);
         assert!(compared.should_broken.is_empty(), "{compared:?}");
         assert!(compared.should_mended.is_empty(), "{compared:?}");
     }
@@ -256,7 +256,6 @@ fn a_should_that_was_broken_before_or_not_decided_is_no_news() {
 
 #[test]
 fn anything_but_a_report_is_refused() {
-    let report = one(Verdict::Pass);
     for (text, expected) in [
         ("", "it is no JSON report of this suite: EOF"),
         ("<testsuites/>", "`--json` writes one"),
@@ -267,10 +266,17 @@ fn anything_but_a_report_is_refused() {
         ),
         (r#"{"format": 1}"#, "missing field"),
     ] {
-        let before = Comparison::of(text, &report).unwrap_err();
-        assert!(matches!(before, Incomparable::Before(_)), "{before}");
-        let after = Comparison::of(&report, text).unwrap_err();
-        assert!(matches!(after, Incomparable::After(_)), "{after}");
-        assert!(after.to_string().contains(expected), "{after}");
+        let fault = Document::parse(text).unwrap_err();
+        assert!(fault.contains(expected), "{fault}");
     }
+}
+
+#[test]
+fn injected_defects_are_named_beside_the_runtime() {
+    let mut after = one(Verdict::Fail);
+    after.endpoint += Document::INJECTS;
+    after.endpoint += "drop-stopped";
+    let text = Comparison::of(&one(Verdict::Pass), &after).text();
+    let line = "after    containerd 2.1.9 through a relay that injects drop-stopped, suite ";
+    assert!(text.contains(line), "{text}");
 }
