@@ -4,17 +4,19 @@
 use std::fmt;
 use std::future::{Ready, ready};
 use std::io;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hyper_util::rt::TokioIo;
+use rustix::fs::FileType;
 use tokio::io::{DuplexStream, duplex};
 use tokio::sync::mpsc::UnboundedSender;
 use tonic::codegen::Service;
 use tonic::transport::Uri;
+
+use crate::files;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
@@ -78,13 +80,13 @@ impl Endpoint {
 }
 
 fn check(path: &Path) -> Result<(), SocketError> {
-    let meta = std::fs::metadata(path).map_err(|fault| socket_fault(path, fault))?;
-    let kind = meta.file_type();
-    if kind.is_dir() {
-        return Err(SocketError::NotASocket(path.to_owned(), "directory"));
-    }
-    if !kind.is_socket() {
-        let what = "file of another kind";
+    let found = files::stat(path).map_err(|fault| socket_fault(path, fault))?;
+    let other = match files::kind(&found) {
+        FileType::Socket => None,
+        FileType::Directory => Some("directory"),
+        _ => Some("file of another kind"),
+    };
+    if let Some(what) = other {
         return Err(SocketError::NotASocket(path.to_owned(), what));
     }
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
@@ -227,5 +229,12 @@ mod tests {
             endpoint(&file).check(),
             Err(SocketError::NotASocket(..))
         ));
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        // Only root can give it away.
+        if std::os::unix::fs::lchown(&link, Some(65534), None).is_ok() {
+            let refused = endpoint(&link).check().unwrap_err().to_string();
+            assert!(refused.contains("a link of user 65534"), "{refused}");
+        }
     }
 }

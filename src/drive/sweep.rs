@@ -305,9 +305,13 @@ fn elsewhere(logs: &LogDirectory, socket: Option<&Path>) -> String {
     match socket {
         Some(socket) => {
             let endpoint = format!("unix://{}", socket.display());
+            let gone = match socket.try_exists() {
+                Ok(false) => format!("; if that runtime will not be back, remove {path} yourself"),
+                _ => String::new(),
+            };
             format!(
                 "run {run} was on {endpoint}: {path} and its processes stay; clean up there with \
-                 cri-event-conformance cleanup --runtime-endpoint {endpoint}"
+                 cri-event-conformance cleanup --runtime-endpoint {endpoint}{gone}"
             )
         }
         None => format!("{path} does not say on which runtime run {run} was: remove it yourself"),
