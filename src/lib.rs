@@ -36,14 +36,14 @@
 //! | [`escape`] | escapes foreign text for display | nothing |
 //! | [`statistics`] | statistical tests: tails and bounds of distributions | nothing |
 //! | [`queue`] | writes to outputs on separate threads, so that a stalled one does not block the rest | nothing |
-//! | [`yaml`] | reads YAML with limits on its nesting | nothing |
+//! | [`yaml`] | reads YAML with limits on its nesting | escape |
 //! | [`files`] | opens all files, safely in directories that other users can write to | queue |
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one foreign pod; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
 //! | [`oracle`] | the invariants of every history, independent of its case | history, outcome, pleg |
 //! | [`checks`] | the expectations of a case: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
-//! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, files, history, outcome, yaml |
+//! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, escape, files, history, outcome, yaml |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
 //! | [`verdicts`] | derives a run's verdicts and report from its history | case, checks, history, oracle, outcome, plan, statistics, yaml |
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |

@@ -6,11 +6,17 @@
 use serde::de::{DeserializeOwned, Error as _};
 use serde_yaml::{Deserializer, Error};
 
+use crate::escape::printable;
 use crate::limits::YAML_COLLECTIONS as COLLECTIONS;
 
+/// The reason why a text cannot be read, on one line: the parser quotes the text unescaped.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", printable(&.0.to_string()))]
+pub struct Invalid(pub Error);
+
 /// Reads a text of one document.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    T::deserialize(parser(text)?)
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
+    parser(text).and_then(T::deserialize).map_err(Invalid)
 }
 
 pub fn parser(text: &str) -> Result<Deserializer<'_>, Error> {

@@ -9,6 +9,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use super::limits;
 use super::locate::{Part, Segment, locate, locate_repeated_key, locate_second_document, token};
+use crate::escape::printable;
 
 /// The beginning of the YAML parser's error about a second document.
 const SEVERAL_DOCUMENTS: &str = "deserializing from YAML containing more than one document";
@@ -113,8 +114,8 @@ impl Diagnostic {
     }
 
     fn render(&self, renderer: &Renderer) -> String {
-        let file = self.file.to_string_lossy();
-        let message = with_short_words(&self.message);
+        let file = printable(&self.file.to_string_lossy()).into_owned();
+        let message = with_short_words(&printable(&self.message));
         let help = self.help.as_deref().map(with_short_words);
         let title = Level::ERROR.primary_title(message);
         let mut group = match &self.position {

@@ -101,7 +101,7 @@ pub(super) fn defects(path: &Path, text: &str) -> Result<Vec<Defect>, Vec<Diagno
 }
 
 fn read<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Vec<Diagnostic>> {
-    yaml::read(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault)])
+    yaml::read(text).map_err(|fault| vec![diagnose::of_yaml(path, text, &fault.0)])
 }
 
 /// The entries of a list, or their problems at their places in the text.

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::printable::rfc3339;
-use crate::escape::printable_json;
+use crate::escape::{printable, printable_json};
 use crate::history::CgroupDriver;
 use crate::outcome::{
     Capabilities, Largest, Level, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation,
@@ -246,7 +246,7 @@ pub struct NamedReport {
 /// The reason why a text is not a JSON report that this version can read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("{0}")]
+    #[error("{}", printable(&.0.to_string()))]
     Malformed(#[from] serde_json::Error),
     #[error("it is of format {0}, not {FORMAT}")]
     OtherFormat(u32),

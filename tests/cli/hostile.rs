@@ -153,6 +153,36 @@ fn what_stands_in_others_files_is_shown_plainly() {
     says_plainly(&rerun, "evil");
 }
 
+/// A parser's message quotes the text that it rejects, and a diagnostic has the file's name. A line
+/// of either could be a command of a workflow.
+#[test]
+fn what_cannot_be_parsed_stays_in_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let inside = |args: &[&str]| suite(args).inside(folder.path()).run();
+    fs::create_dir(folder.path().join("cases")).unwrap();
+    for name in ["evil.yaml", "cases/evil\n::error::x.yaml"] {
+        write(name, r#""evil\n::error::x": 1"#);
+    }
+    inside(&["-r", "model", "ORD-01", "--json", "r.json"]).fails(0, &[]);
+    let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    write(
+        "r.json",
+        &report.replace(r#": "pass""#, r#": "evil\n::error::x""#),
+    );
+    for args in [
+        &["gate", "--policy", "evil.yaml", "r.json"][..],
+        &["compare", "r.json", "r.json"],
+        &["-r", "model", "--rerun-failed", "r.json"],
+        &["-r", "model", "--expectations", "evil.yaml"],
+        &["--list", "--cases", "cases"],
+    ] {
+        let ended = inside(args).fails(2, &["evil"]);
+        let is_command = |line: &str| line.trim_start().starts_with("::");
+        assert!(!ended.err.lines().any(is_command), "{ended:#?}");
+    }
+}
+
 fn without_output(suite: Suite) -> Running {
     suite.out(File::create("/dev/null").unwrap()).start()
 }
