@@ -59,6 +59,19 @@ pub enum Kernel {
     Host,
     Simulated(Arc<dyn Simulation>),
 }
+
+/// A lasting condition of a container on a simulated kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Its processes are frozen.
+    Paused,
+    /// The runtime's monitor of it is frozen.
+    FrozenMonitor,
+    /// The file system on which that monitor writes is full.
+    FullDisk,
+}
+
+/// The kernel under a simulated runtime.
 pub trait Simulation: fmt::Debug + Send + Sync {
     /// The number of OOM kills.
     fn oom_kills(&self) -> u64;
@@ -66,20 +79,11 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn kill(&self, id: &str) -> bool;
     /// Sends a signal to a container's process; returns whether there was one.
     fn signal(&self, container: &str, signal: Signal) -> bool;
-    /// Freezes the processes of a container; returns whether there is one.
-    fn pause(&self, container: &str) -> bool;
-    fn resume(&self, container: &str);
     /// Kills the runtime's monitor of a container, and the container's process if asked to; returns
     /// whether there was one.
     fn kill_monitor(&self, container: &str, with_container: bool) -> bool;
-    /// Freezes the runtime's monitor of a container; returns whether there is one.
-    fn freeze_monitor(&self, container: &str) -> bool;
-    fn thaw_monitor(&self, container: &str);
-    /// Fills the file system on which the runtime's monitor of a container writes; returns whether
-    /// there is one.
-    fn fill_disk(&self, container: &str) -> bool;
-    /// Gives it its room back.
-    fn free_disk(&self, container: &str);
+    /// Begins or ends a condition of a container; returns whether that has the process concerned.
+    fn set(&self, container: &str, condition: Condition, begins: bool) -> bool;
     /// Runs and removes a container outside the CRI.
     fn run_outside_cri(&self);
     /// Ends the runtime; its containers keep running. Returns how long that takes.

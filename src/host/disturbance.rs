@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::cgroup::{CgroupError, Hierarchies};
 use super::container_process::{self, Monitor, ProcessError};
-use super::{Kernel, Monitored, OwnId, OwnIds, Simulation, clock};
+use super::{Condition, Kernel, Monitored, OwnId, OwnIds, Simulation, clock};
 use crate::history::{HostInstant, Signal};
 use crate::limits;
 
@@ -62,19 +62,18 @@ impl Disturbance {
         }
     }
 
-    /// Begins one of a simulated container, which `end` undoes.
+    /// Begins a condition of a simulated container.
     fn of_simulated(
         kernel: &Arc<dyn Simulation>,
         container: &OwnId,
-        begin: fn(&(dyn Simulation + 'static), &str) -> bool,
-        end: fn(&(dyn Simulation + 'static), &str),
+        condition: Condition,
     ) -> Result<Self, ProcessError> {
-        if !begin(&**kernel, &container.id) {
+        if !kernel.set(&container.id, condition, true) {
             return Err(ProcessError::Missing(container.to_string()));
         }
         let (kernel, container) = (kernel.clone(), container.id.clone());
         Ok(Self::simulated("1", move || {
-            end(&*kernel, &container);
+            kernel.set(&container, condition, false);
             Ok(())
         }))
     }
@@ -191,9 +190,12 @@ impl Kernel {
         match self {
             Self::Host => fill(of),
             Self::Simulated(kernel) => {
-                let (fill, free) = (<dyn Simulation>::fill_disk, <dyn Simulation>::free_disk);
                 let container = &of.container;
-                Ok(Disturbance::of_simulated(kernel, container, fill, free)?)
+                Ok(Disturbance::of_simulated(
+                    kernel,
+                    container,
+                    Condition::FullDisk,
+                )?)
             }
         }
     }
@@ -203,9 +205,7 @@ impl Kernel {
         match self {
             Self::Host => Ok(Monitor::find(of)?.freeze()?),
             Self::Simulated(kernel) => {
-                let freeze = <dyn Simulation>::freeze_monitor;
-                let thaw = <dyn Simulation>::thaw_monitor;
-                Disturbance::of_simulated(kernel, &of.container, freeze, thaw)
+                Disturbance::of_simulated(kernel, &of.container, Condition::FrozenMonitor)
             }
         }
     }
@@ -221,8 +221,7 @@ impl Kernel {
             Self::Host => return pause(container, bound).await,
             Self::Simulated(kernel) => kernel,
         };
-        let (pause, resume) = (<dyn Simulation>::pause, <dyn Simulation>::resume);
-        let paused = Disturbance::of_simulated(kernel, container, pause, resume)?;
+        let paused = Disturbance::of_simulated(kernel, container, Condition::Paused)?;
         Ok((paused, true))
     }
 

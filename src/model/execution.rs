@@ -16,6 +16,7 @@ use crate::history::{
     CallFault, ContainerId, ContainerSpec, ContainerState, EventKind, Flaw, HostInstant,
     NoEventCall, NoEventCallTarget, Reply, RuntimeNanos, SandboxId, Signal, StatusCode,
 };
+use crate::host::Condition;
 use crate::workload::Workload;
 
 impl Machine {
@@ -311,20 +312,40 @@ impl Machine {
         true
     }
 
-    /// Freezes the monitor of a container. Returns whether the container is running.
-    pub fn freeze_monitor(&mut self, now: HostInstant, id: &ContainerId) -> bool {
+    /// Begins or ends a condition of a container. Returns whether the container is running.
+    pub fn set(
+        &mut self,
+        now: HostInstant,
+        id: &ContainerId,
+        condition: Condition,
+        begins: bool,
+    ) -> bool {
         self.advance(now);
         let container = self.containers.get(id);
         let runs = container.is_some_and(|container| container.process.is_some());
-        if runs {
-            self.frozen_monitors.insert(id.clone());
+        match condition {
+            Condition::Paused => {
+                let signal = if begins {
+                    Signal::STOP
+                } else {
+                    Signal::CONTINUE
+                };
+                return self.signal_container(now, id, signal);
+            }
+            Condition::FrozenMonitor if !begins => self.thaw_monitor(id),
+            Condition::FullDisk if !begins => self.free_disk(id),
+            Condition::FrozenMonitor if runs => {
+                self.frozen_monitors.insert(id.clone());
+            }
+            Condition::FullDisk if runs => {
+                self.full_disks.insert(id.clone());
+            }
+            Condition::FrozenMonitor | Condition::FullDisk => {}
         }
         runs
     }
 
-    /// Lets the monitor of a container continue.
-    pub fn thaw_monitor(&mut self, now: HostInstant, id: &ContainerId) {
-        self.advance(now);
+    fn thaw_monitor(&mut self, id: &ContainerId) {
         if !self.frozen_monitors.remove(id) {
             return;
         }
@@ -335,21 +356,8 @@ impl Machine {
         }
     }
 
-    /// Fills the file system on which the monitor of a container writes. Returns whether the
-    /// container is running.
-    pub fn fill_disk(&mut self, now: HostInstant, id: &ContainerId) -> bool {
-        self.advance(now);
-        let container = self.containers.get(id);
-        let runs = container.is_some_and(|container| container.process.is_some());
-        if runs {
-            self.full_disks.insert(id.clone());
-        }
-        runs
-    }
-
     /// Frees the file system. An exit that was lost meanwhile stays lost.
-    pub fn free_disk(&mut self, now: HostInstant, id: &ContainerId) {
-        self.advance(now);
+    fn free_disk(&mut self, id: &ContainerId) {
         let container = self.containers.get(id);
         if self.full_disks.remove(id)
             && self.behaviour.loses_exits_on_full_disk

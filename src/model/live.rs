@@ -22,7 +22,7 @@ use crate::history::{
     CallFault, ContainerId, Event, ImageListing, Reply, Request, Resource, SandboxId, Signal,
     StreamEnd,
 };
-use crate::host::{self, Kernel, Reactor, RuntimeEnd, Simulation};
+use crate::host::{self, Condition, Kernel, Reactor, RuntimeEnd, Simulation};
 use crate::{terminal, workload};
 
 /// A running model runtime. Dropping it stops it.
@@ -115,37 +115,14 @@ impl Simulation for Shared {
         self.with(|machine| machine.signal_container(host::now(), &container, signal))
     }
 
-    fn pause(&self, container: &str) -> bool {
-        self.signal(container, Signal::STOP)
-    }
-
-    fn resume(&self, container: &str) {
-        self.signal(container, Signal::CONTINUE);
-    }
-
     fn kill_monitor(&self, container: &str, with_container: bool) -> bool {
         let container = ContainerId::from(container);
         self.with(|machine| machine.kill_monitor(host::now(), &container, with_container))
     }
 
-    fn freeze_monitor(&self, container: &str) -> bool {
+    fn set(&self, container: &str, condition: Condition, begins: bool) -> bool {
         let container = ContainerId::from(container);
-        self.with(|machine| machine.freeze_monitor(host::now(), &container))
-    }
-
-    fn thaw_monitor(&self, container: &str) {
-        let container = ContainerId::from(container);
-        self.with(|machine| machine.thaw_monitor(host::now(), &container));
-    }
-
-    fn fill_disk(&self, container: &str) -> bool {
-        let container = ContainerId::from(container);
-        self.with(|machine| machine.fill_disk(host::now(), &container))
-    }
-
-    fn free_disk(&self, container: &str) {
-        let container = ContainerId::from(container);
-        self.with(|machine| machine.free_disk(host::now(), &container));
+        self.with(|machine| machine.set(host::now(), &container, condition, begins))
     }
 
     fn end_runtime(&self, how: RuntimeEnd) -> Duration {

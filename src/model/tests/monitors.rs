@@ -1,6 +1,7 @@
 //! Monitors of containers that are killed or frozen.
 
 use super::*;
+use crate::host::Condition;
 use crate::model::{MonitorDeath, MonitorFreeze};
 
 #[test]
@@ -45,10 +46,12 @@ fn an_exit_is_noticed_when_the_frozen_monitor_runs_on() {
         let c = harness.running(&pod, "c", &exit(3, SECOND));
         harness.running(&pod, "d", &exit(4, SECOND));
         harness.events();
-        assert!(harness.machine.freeze_monitor(harness.now, &c));
+        let (machine, condition) = (&mut harness.machine, Condition::FrozenMonitor);
+        assert!(machine.set(harness.now, &c, condition, true));
         harness.advance(SECOND * 2);
         assert_eq!(harness.events().len(), others, "{monitor_freeze:?}");
-        harness.machine.thaw_monitor(harness.now, &c);
+        let machine = &mut harness.machine;
+        machine.set(harness.now, &c, condition, false);
         assert_eq!(harness.events().len(), after, "{monitor_freeze:?}");
     }
 }

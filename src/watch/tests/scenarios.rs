@@ -19,7 +19,7 @@ use crate::history::codec::StreamDecoder;
 use crate::history::{
     ContainerId, ContainerSpec, Labels, PodUid, Reply, Request, SandboxId, SandboxSpec,
 };
-use crate::host::{Kernel, Reactor, RuntimeEnd, Simulation};
+use crate::host::{Condition, Kernel, Reactor, RuntimeEnd, Simulation};
 use crate::model::{Model, NamedFault, fault_named};
 use crate::pleg::POD_UID_LABEL;
 use crate::run::{Endpoints, Exit, Target};
@@ -129,8 +129,11 @@ impl Node {
             ["run", pod] => self.sandbox(pod).await,
             ["exit", pod] => self.exit(pod),
             // The monitor of a container, which notices its exit.
-            ["freeze", pod] => assert!(self.kernel().freeze_monitor(self.newest(pod))),
-            ["thaw", pod] => self.kernel().thaw_monitor(self.newest(pod)),
+            [word @ ("freeze" | "thaw"), pod] => {
+                let (condition, begins) = (Condition::FrozenMonitor, word == "freeze");
+                let runs = self.kernel().set(self.newest(pod), condition, begins);
+                assert!(runs || !begins);
+            }
             ["crash", pod] => {
                 self.exit(pod);
                 pass("300ms").await;
