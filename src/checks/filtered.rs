@@ -163,7 +163,7 @@ impl SubjectEvents<'_, '_> {
     /// Whether an event arrives within its maximum latency after the end of a list.
     fn is_in_time(&self, listed: &Entry, arrival: &EventArrival) -> bool {
         let history = self.index.history;
-        history.not_held_up(listed.at, arrival.at()) <= history.stretched(EVENT_WAIT)
+        history.not_held_up(listed.at, arrival.at()) <= history.scaled(EVENT_WAIT)
     }
 
     /// Whether a call may change the subject's state. A container ends with the one whose PID

@@ -18,7 +18,7 @@ pub fn latencies(
     call_deadline: Option<Duration>,
 ) -> Vec<Latency> {
     let history = index.history;
-    let wait = history.stretched(limits::EVENT_WAIT);
+    let wait = history.scaled(limits::EVENT_WAIT);
     let latency = |limit, bound| move |took| Latency { limit, bound, took };
     let calls = call_deadline.into_iter().flat_map(|bound| {
         let calls = history.calls().filter_map(without_grace);
@@ -68,7 +68,7 @@ fn lags(history: &CaseHistory) -> impl Iterator<Item = Duration> {
 
 /// The waits of steps with their own bound.
 fn waits(history: &CaseHistory) -> impl Iterator<Item = Latency> {
-    let usual = history.stretched(limits::EVENT_WAIT);
+    let usual = history.scaled(limits::EVENT_WAIT);
     history.entries().iter().filter_map(move |entry| {
         let Body::Waited { bound, took, .. } = entry.body else {
             return None;

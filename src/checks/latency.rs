@@ -93,7 +93,7 @@ impl Word for LatencyCheck {
             (Limit::LatencyP99, self.p99, percentile(99)),
         ];
         let latency = |(limit, bound, took): (Limit, Duration, Option<&Duration>)| {
-            let (bound, took) = (history.stretched(bound), *took?);
+            let (bound, took) = (history.scaled(bound), *took?);
             Some(Latency { limit, bound, took })
         };
         bounds.into_iter().filter_map(latency).collect()
@@ -150,7 +150,7 @@ impl LatencyCheck {
         all.sort_unstable();
         let percentile = |percent: usize| all[(all.len() * percent).div_ceil(100) - 1];
         let [(median, _), (p99, _), (worst, slowest)] = [50, 99, 100].map(percentile);
-        let bounds = [self.median, self.p99].map(|bound| history.stretched(bound));
+        let bounds = [self.median, self.p99].map(|bound| history.scaled(bound));
         if median <= bounds[0] && p99 <= bounds[1] {
             return Holds;
         }

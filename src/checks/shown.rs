@@ -54,7 +54,7 @@ impl Word for ShownCheck {
             return events.awaited(self.event);
         };
         let within = self.within.unwrap_or_default();
-        let within = events.index.history.stretched(within);
+        let within = events.index.history.scaled(within);
         let removal = events.removal();
         let mut counted = 0;
         for answer in events.answers() {

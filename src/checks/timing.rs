@@ -103,9 +103,7 @@ impl Word for TimingCheck {
                 evidence: evidence.clone(),
             }
         };
-        let at_most = self
-            .at_most
-            .map(|bound| events.index.history.stretched(bound));
+        let at_most = self.at_most.map(|bound| events.index.history.scaled(bound));
         if let Some(bound) = at_most.filter(|bound| late > *bound) {
             let held_up = events.index.history.held_up(edge.at, arrival.at());
             if late.saturating_sub(held_up) <= bound {
@@ -113,10 +111,10 @@ impl Word for TimingCheck {
             }
             return broken(Kind::TooLate, bound);
         }
-        // Workloads and grace periods of a case are stretched as well, and never shrunk.
+        // Workloads and grace periods of a case are scaled as well, and never shrunk.
         let at_least = self
             .at_least
-            .map(|bound| events.index.history.stretched(bound).max(bound));
+            .map(|bound| events.index.history.scaled(bound).max(bound));
         if let Some(bound) = at_least.filter(|bound| too_early || late < *bound) {
             // What both of them were read late for may have come long after one another.
             let last = edge.at.max(arrival.at());
@@ -135,7 +133,7 @@ impl Word for TimingCheck {
             let edge = edge(self.after, history, subject)?;
             Some(events.first(self.event)?.at().since(edge.at))
         });
-        let bound = self.at_most.map(|bound| history.stretched(bound));
+        let bound = self.at_most.map(|bound| history.scaled(bound));
         let limit = Limit::Timing;
         let latency = |took| {
             Some(Latency {

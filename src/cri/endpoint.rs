@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_endpoint_is_refused_with_a_reason() {
+    fn invalid_endpoints_are_rejected_with_a_reason() {
         check("", "Empty");
         check("unix://", "Empty");
         check("run/c.sock", r#"NotAbsolute("run/c.sock")"#);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_sockets_place_is_named() {
+    fn a_file_in_the_place_of_the_socket_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let endpoint = |path: &Path| path.to_str().unwrap().parse::<Endpoint>().unwrap();
         let missing = folder.path().join("missing");

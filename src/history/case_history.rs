@@ -129,7 +129,7 @@ impl CaseHistory {
     }
 
     /// A timeout, multiplied by the run's factor.
-    pub fn stretched(&self, bound: Duration) -> Duration {
+    pub fn scaled(&self, bound: Duration) -> Duration {
         let percent = self.entries.iter().find_map(|entry| match entry.body {
             Body::CaseBegan {
                 timeout_percent, ..

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nobody_listens_at_has_no_known_clients() {
+    fn a_file_without_listener_has_no_known_clients() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
         drop(UnixListener::bind(&path).unwrap());

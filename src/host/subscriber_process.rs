@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_passes_on_what_both_sides_send_until_one_closes() {
+    async fn it_forwards_both_directions_until_one_side_closes() {
         let (process, mut ours, mut theirs) = connected().await;
         ours.write_all(b"request").await.unwrap();
         let mut request = [0; 7];

@@ -383,7 +383,7 @@ fn a_command_that_is_killed_for_its_memory_is_not_its_container() {
 }
 
 #[test]
-fn lists_show_what_is_there_and_passes_their_filters() {
+fn lists_show_the_objects_that_match_their_filters() {
     let mut harness = Harness::new(Behaviour::default());
     let (one, two) = (harness.sandbox("one"), harness.sandbox("two"));
     let a = harness.create(&one, "a", &Workload::UntilTerm);

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(due, [(at(1), "first"), (at(2), "second"), (at(2), "third")]);
     }
     #[test]
-    fn what_is_due_at_once_comes_out_in_order_when_the_wall_clock_has_been_stepped() {
+    fn simultaneous_timers_keep_their_order_after_a_step_of_the_wall_clock() {
         let ahead = HostInstant {
             monotonic_ns: 1,
             realtime_ns: 10_000_000_000,

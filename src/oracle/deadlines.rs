@@ -10,7 +10,7 @@ use crate::limits;
 /// up for so long that the event may be unread. In the history of a foreign pod, the time in which
 /// the suite was held up does not count.
 pub(super) fn deadline_passed(history: &CaseHistory, after: HostInstant) -> bool {
-    let bound = history.stretched(limits::EVENT_WAIT);
+    let bound = history.scaled(limits::EVENT_WAIT);
     let Some(last) = history.entries().last() else {
         return false;
     };
@@ -24,6 +24,6 @@ pub(super) fn deadline_passed(history: &CaseHistory, after: HostInstant) -> bool
 /// The time for which the suite was held up before the end of the steps, if so long that a missing
 /// event may be unread.
 pub(crate) fn held_up_at_the_end(history: &CaseHistory) -> Option<Duration> {
-    let bound = history.stretched(limits::EVENT_WAIT);
+    let bound = history.scaled(limits::EVENT_WAIT);
     history.held_up_before(history.steps_ended_at()?, bound)
 }

@@ -61,7 +61,7 @@ pub(super) fn transitions<'a>(
     history: &'a CaseHistory,
     streams: &Streams<'_>,
 ) -> BTreeMap<&'a ContainerId, Vec<Transition<'a>>> {
-    let bound = history.stretched(limits::EVENT_WAIT);
+    let bound = history.scaled(limits::EVENT_WAIT);
     let waited = history.steps_end() == Some(&StepsEnd::Complete);
     let mut containers = BTreeMap::<&ContainerId, Vec<Transition<'_>>>::new();
     for (id, mut course) in courses(history) {

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_not_waited_for() {
+    fn start_over_resets_the_pauses() {
         let mut reconnect = Reconnect::new(Policy::BackOff);
         assert_eq!(pauses(&mut reconnect, 4, 0), [0, 1000, 2000, 4000]);
         reconnect.start_over();

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_disturbed_convicts_nobody() {
+    fn a_disturbed_run_reports_no_failure() {
         let exit = |fault: &str| {
             let mut report = fixture();
             report.faults = vec![fault.to_owned()];
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_on_the_node_leaves_the_verdicts_and_not_the_exit_code() {
+    fn leftovers_change_the_exit_code_and_no_verdict() {
         let end = |faults: &[&str], verdict| {
             let mut report = fixture();
             report.faults = faults.iter().map(ToString::to_string).collect();

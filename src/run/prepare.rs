@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_do_when_the_image_cannot_be_pulled_fits_the_runtime() {
+    fn advice_on_a_failed_pull_depends_on_the_runtime() {
         let name = workload::imported_name();
         let expect = format!(
             "Let CRI-O pull from 127.0.0.1 without TLS, and run again: put this into \

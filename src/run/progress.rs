@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_earlier_run_did_not_have_counts_as_its_mean() {
+    fn cases_missing_in_the_earlier_run_count_as_its_mean() {
         let before = earlier(&[("a", 10.0), ("b", 20.0)], 30.0);
         check(
             &TimeLeft::of(&["a", "b", "new"], Some(&before)),

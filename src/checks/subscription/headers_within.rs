@@ -10,7 +10,7 @@ pub(super) const KINDS: &[Kind] = &[Kind::LateHeaders, Kind::MissingHeaders];
 
 /// The headers of the response arrive within a time of the request.
 pub(super) fn assess(history: &CaseHistory, observed: &Observed, bound: Duration) -> Finding {
-    let bound = history.stretched(bound);
+    let bound = history.scaled(bound);
     let opened = observed.opened();
     let took = observed
         .answered()
@@ -49,7 +49,7 @@ pub(super) fn times(history: &CaseHistory, name: &str, bound: Duration) -> Vec<L
         })
         .map(|took| Latency {
             limit: Limit::Headers,
-            bound: history.stretched(bound),
+            bound: history.scaled(bound),
             took,
         })
         .collect()

@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn what_an_entry_says_is_written_and_read_back(mut entry in anything::<Entry>()) {
+    fn entries_are_read_back_as_written(mut entry in anything::<Entry>()) {
         canonical(&mut entry);
         let mut bytes = Vec::new();
         encode(&began(RunInfo::default()), &mut bytes);
@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_spares_what_stands_before_it(at in 0_usize..400, value in any::<u8>()) {
+    fn a_changed_byte_spares_the_entries_before_it(at in 0_usize..400, value in any::<u8>()) {
         let (entries, mut bytes, ends) = small();
         let at = at % bytes.len();
         bytes[at] = value;

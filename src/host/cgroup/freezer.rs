@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_frozen_is_thawed_and_nothing_else() {
+    fn cgroups_frozen_by_a_killed_run_are_thawed_and_no_others() {
         let (folder, hierarchies, file) = hierarchy(Version::One, &format!("k8s.io/{ID}"));
         let other = folder.path().join(format!("k8s.io/1{ID}"));
         fs::create_dir(&other).expect("a new folder");

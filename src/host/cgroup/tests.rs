@@ -235,7 +235,7 @@ fn a_pods_processes_lie_below_its_cgroup() {
 }
 
 #[test]
-fn the_empty_cgroups_of_what_has_ended_are_removed_and_no_others() {
+fn empty_cgroups_of_ended_containers_are_removed_and_no_others() {
     let (folder, hierarchies) = two_hierarchies();
     let empty = format!("memory/k8s.io/{ID}");
     make(&folder, &format!("{empty}/below"));

@@ -62,7 +62,7 @@ fn await_end(file: &Path) {
 }
 
 #[test]
-fn what_takes_too_long_is_killed_with_all_that_it_has_begun() {
+fn a_command_that_times_out_is_killed_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let pid = folder.path().join("pid");
     let command = format!("sleep 600 & echo $! >{}; wait", pid.display());
@@ -77,7 +77,7 @@ fn what_takes_too_long_is_killed_with_all_that_it_has_begun() {
 }
 
 #[test]
-fn what_is_left_in_the_background_is_not_waited_for_and_ends() {
+fn background_processes_are_killed_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let pid = folder.path().join("pid");
     let command = format!("sleep 600 & echo $! >{}", pid.display());
@@ -88,7 +88,7 @@ fn what_is_left_in_the_background_is_not_waited_for_and_ends() {
 }
 
 #[test]
-fn what_has_left_the_group_ends_too() {
+fn processes_that_left_the_group_are_killed() {
     let folder = tempfile::tempdir().unwrap();
     let pid = folder.path().join("pid");
     let command = format!(
@@ -101,7 +101,7 @@ fn what_has_left_the_group_ends_too() {
 }
 
 #[test]
-fn a_command_that_says_more_than_anybody_reads_has_its_time_and_no_more() {
+fn a_command_with_unread_output_times_out() {
     let message = run_blocking("yes", Duration::from_millis(200)).unwrap_err();
     assert!(
         message.starts_with("it did not end within 200ms"),
@@ -116,7 +116,7 @@ fn started(command: &str, bound: Duration) -> Result<(), String> {
 }
 
 #[test]
-fn what_is_started_lives_on_and_can_still_write() {
+fn a_started_runtime_keeps_running_and_can_write() {
     let folder = tempfile::tempdir().unwrap();
     let (go, went) = (folder.path().join("go"), folder.path().join("went"));
     let daemon = format!(
@@ -134,7 +134,7 @@ fn what_is_started_lives_on_and_can_still_write() {
 }
 
 #[test]
-fn what_does_not_start_says_why() {
+fn a_failed_start_has_a_reason() {
     let message = started("echo no unit >&2; exit 5", LONG).unwrap_err();
     assert_eq!(message, "it ended with exit status: 5; its output: no unit");
     let folder = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ fn what_does_not_start_says_why() {
 }
 
 #[test]
-fn what_a_program_prints_is_returned_and_its_errors_are_not() {
+fn standard_output_is_returned_without_standard_error() {
     let shell = |script| {
         let printed = output(Path::new("/bin/sh"), &["-c", script], LONG);
         printed.map_err(|fault| fault.to_string())

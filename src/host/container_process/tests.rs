@@ -93,7 +93,7 @@ fn the_process_of_a_container_is_in_its_cgroup() {
 }
 
 #[test]
-fn an_id_that_others_may_bear_kills_nobody() {
+fn an_id_that_may_be_ambiguous_kills_no_process() {
     for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
         for find in [find, find_newest] {
             let vague = find(&own(id)).unwrap_err();

@@ -130,7 +130,7 @@ fn a_kubelet_is_found_by_the_name_of_its_program() {
 }
 
 #[test]
-fn what_only_resembles_one_is_none() {
+fn similar_processes_are_no_kubelets() {
     let host = Host::new();
     host.run(7, "kubelet-csr-app", &["/kubelet-csr-approver"], None)
         .run(8, "kubectl", &["kubectl", "get", "kubelet"], None)
@@ -453,7 +453,7 @@ fn a_kubelet_in_a_container_has_the_containers_files() {
 }
 
 #[test]
-fn what_a_container_calls_a_kubelet_is_not_relied_on() {
+fn a_kubelet_in_a_container_is_not_trusted() {
     let host = Host::new();
     let socket = host.listen("run/containerd/containerd.sock");
     fs::create_dir(host.folder.path().join("pod")).unwrap();

@@ -170,7 +170,7 @@ fn sleeper(proc: &Path, id: &str, began: BootTicks) -> Child {
 }
 
 #[test]
-fn what_is_found_is_killed_and_nothing_else() {
+fn leftovers_are_killed_and_no_other_process() {
     let proc = tempfile::tempdir().unwrap();
     let mut ours = sleeper(proc.path(), ID, SINCE);
     let older = sleeper(proc.path(), ID, BootTicks(344));

@@ -46,7 +46,7 @@ fn it_is_private_found_again_and_removed_with_its_logs() {
 }
 
 #[test]
-fn it_remembers_the_runtime_and_what_the_run_has_made() {
+fn it_records_the_runtime_and_the_objects_of_the_run() {
     let parent = tempfile::tempdir().expect("a directory");
     let logs = made(parent.path());
     logs.note(&own()).expect("it is written");
@@ -93,7 +93,7 @@ fn only_records_of_the_run_itself_since_this_boot_are_believed() {
 }
 
 #[test]
-fn what_is_there_already_is_not_taken() {
+fn an_existing_file_is_not_taken() {
     let parent = tempfile::tempdir().expect("a directory");
     let logs = LogDirectory::new(parent.path(), &run());
     symlink("/", logs.path()).expect("a link");
@@ -146,7 +146,7 @@ fn a_root_directory_is_not_left() {
 }
 
 #[test]
-fn directories_of_others_are_not_found() {
+fn foreign_directories_are_not_found() {
     let parent = tempfile::tempdir().expect("a directory");
     let is_file = format!("{PREFIX}{}.1-2", run());
     for name in [
@@ -219,7 +219,7 @@ fn a_checkpoint_is_removed_with_its_copy_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_checkpoint_is_refused() {
+fn archives_without_a_checkpoint_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, copy) = (folder.path().join("a"), folder.path().join("b"));
     assert_eq!(

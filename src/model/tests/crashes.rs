@@ -34,7 +34,7 @@ fn a_creation_and_a_start_that_die_end_the_container() {
 }
 
 #[test]
-fn whoever_has_another_handler_demands_in_vain() {
+fn pods_with_another_handler_do_not_crash() {
     let mut harness = Harness::new(Behaviour::default());
     let c = created(
         &mut harness,

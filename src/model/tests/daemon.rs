@@ -48,7 +48,7 @@ fn calls_and_streams_break_and_containers_do_not() {
 }
 
 #[test]
-fn what_has_exited_meanwhile_is_found_with_its_code_and_time() {
+fn exits_during_the_restart_are_found_with_code_and_time() {
     let (mut harness, short, _) = harness(Restart::Recovers);
     let exits_at = harness.machine.next_due().unwrap();
     harness.machine.end_daemon(harness.now, RuntimeEnd::Stop);

@@ -12,7 +12,7 @@ fn joining(target: &ContainerId, spec: ContainerSpec) -> ContainerSpec {
 }
 
 #[test]
-fn what_has_joined_ends_by_itself_or_with_its_target() {
+fn a_joined_container_ends_by_itself_or_with_its_target() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let app = harness.running(&pod, "app", &Workload::UntilTerm);
@@ -35,7 +35,7 @@ fn what_has_joined_ends_by_itself_or_with_its_target() {
 }
 
 #[test]
-fn nobody_joins_what_does_not_run() {
+fn a_container_cannot_join_a_stopped_target() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let app = harness.create(&pod, "app", &Workload::UntilTerm);

@@ -31,7 +31,7 @@ fn a_second_stop_with_less_patience_ends_the_first_too() {
 }
 
 #[test]
-fn a_stop_whose_caller_has_gone_goes_on() {
+fn an_abandoned_stop_continues() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let c = harness.running(&pod, "c", &Workload::IgnoreTerm);
@@ -142,7 +142,7 @@ fn repetitions_are_done_and_say_nothing() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found_or_gone_already() {
+fn missing_objects_are_not_found_or_already_removed() {
     let mut harness = Harness::new(Behaviour::default());
     let (c, pod) = (ContainerId::from("c"), SandboxId::from("pod"));
     for request in [
@@ -207,7 +207,7 @@ fn a_sandbox_takes_its_containers_with_it() {
 }
 
 #[test]
-fn a_stop_that_was_given_up_goes_on_and_is_overtaken_by_the_next() {
+fn an_abandoned_stop_continues_and_is_overtaken_by_the_next() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let c = harness.running(&pod, "c", &Workload::IgnoreTerm);
@@ -238,7 +238,7 @@ fn a_sandbox_whose_own_process_is_killed_is_over_and_its_containers_when_it_is_s
 }
 
 #[test]
-fn a_dead_sandbox_is_removed_with_what_runs_in_it() {
+fn a_stopped_sandbox_is_removed_with_its_containers() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     harness.running(&pod, "c", &Workload::IgnoreTerm);
@@ -253,7 +253,7 @@ fn a_dead_sandbox_is_removed_with_what_runs_in_it() {
 }
 
 #[test]
-fn what_ignores_sigterm_ends_by_a_kill_alone() {
+fn a_process_that_ignores_sigterm_ends_by_a_kill_alone() {
     let ends_so = |workload: &Workload| {
         let command = workload.command();
         let spec = ContainerSpec {

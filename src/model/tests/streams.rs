@@ -38,7 +38,7 @@ fn times_of_events_grow_even_if_no_time_passes() {
 }
 
 #[test]
-fn who_does_not_read_loses_the_stream_and_harms_nobody() {
+fn a_stalled_subscriber_loses_its_stream_and_no_other_does() {
     let mut harness = Harness::new(with(|behaviour| behaviour.queue = 3));
     let slow = harness.machine.subscribe(harness.now, None).unwrap();
     for name in ["a", "b", "c"] {
@@ -93,7 +93,7 @@ fn one_may_take_events_from_another() {
 }
 
 #[test]
-fn the_first_may_get_what_came_before_it() {
+fn the_first_subscriber_may_get_earlier_events() {
     let replay = with(|behaviour| behaviour.replay = Replay::ToFirst);
     let mut harness = Harness::new(replay);
     harness.machine.unsubscribe(harness.subscriber);
@@ -160,7 +160,7 @@ fn twice_and_late(context: &mut HookContext<'_>, event: Event) -> Vec<Delivery> 
 }
 
 #[test]
-fn hooks_change_what_comes_on_each_stream_one_after_the_other() {
+fn hooks_apply_to_each_stream_in_turn() {
     let apply_reply_hooks =
         with(|behaviour| behaviour.events = vec![twice_and_late, twice_and_late]);
     let mut harness = Harness::new(apply_reply_hooks);

@@ -92,7 +92,7 @@ fn proofs<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
 /// first state is no change. UNKNOWN is no end for a kubelet, but it ends the container and creates
 /// another one, in any state of its stream: that is due from each relist that shows it.
 fn changes<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
-    let bound = index.history.stretched(limits::EVENT_WAIT);
+    let bound = index.history.scaled(limits::EVENT_WAIT);
     let live = |since: &Entry, until: &Entry| {
         let in_time = |entry: &Entry| entry.at.since(until.at) <= bound;
         index.streams().live(since.seq, in_time)
@@ -143,7 +143,7 @@ fn missed(
     subject: &Subject,
     proof: &Proof<'_>,
 ) -> Option<Violation> {
-    let bound = history.stretched(limits::EVENT_WAIT);
+    let bound = history.scaled(limits::EVENT_WAIT);
     let (needed, arrival) = (proof.needed, subject.first(proof.needed));
     if arrival.is_none() && is_on_other_stream(history, subject, needed) {
         // An event that not all subscribers get breaks INV-12.
@@ -176,7 +176,7 @@ fn missed(
 /// event can fall into the gap between two.
 fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
     let history = index.history;
-    let bound = history.stretched(limits::EVENT_WAIT);
+    let bound = history.scaled(limits::EVENT_WAIT);
     let creation = index.container(&subject.id).and_then(|life| life.creation);
     let listening = |entry: &Entry| {
         let in_time = entry.at.since(relist.ended.at) <= bound;

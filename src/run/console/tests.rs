@@ -7,7 +7,7 @@ use super::*;
 use crate::report::fixture::{fixture, outcome};
 
 #[test]
-fn what_is_undecided_is_not_failed_and_not_ok() {
+fn an_undecided_case_is_ignored_and_fails_the_suite() {
     let mut events = Events::new();
     let mut outcomes = fixture().outcomes;
     outcomes.retain(|outcome| outcome.verdict == Verdict::Error);
@@ -87,7 +87,7 @@ fn each_verdict_has_its_word_and_only_a_failure_is_called_so() {
 }
 
 #[test]
-fn what_was_not_run_for_one_reason_is_said_once() {
+fn a_common_reason_for_skips_is_printed_once() {
     let not_run = |nth: usize, verdict| Outcome {
         reason: Some("not run: the runtime was lost during ORD-01".to_owned()),
         ..outcome(&format!("ORD-{nth:02}"), "order::four-events", verdict)

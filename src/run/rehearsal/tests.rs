@@ -287,7 +287,7 @@ impl Before for Answers {
 }
 
 #[test]
-fn an_answer_that_nobody_can_read_decides_nothing() {
+fn an_unreadable_answer_decides_nothing() {
     let asked = "  - create: {as: c, in: pod, workload: until-term}\n  - on-event: {of: c, event: \
                  created, read: [container-status]}\n";
     let verdict = |code| {

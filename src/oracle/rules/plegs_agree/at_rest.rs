@@ -20,7 +20,7 @@ impl Pod<'_> {
         if is_last && waited_for && self.is_left_alone(relist) {
             return Some(Seq(u64::MAX));
         }
-        let bound = self.history.stretched(limits::EVENT_WAIT);
+        let bound = self.history.scaled(limits::EVENT_WAIT);
         let is_foreign = self.history.is_of_foreign_pod();
         let in_time = |entry: &Entry| {
             let taken = if is_foreign {

@@ -53,7 +53,7 @@ fn ends(workload: &str) -> Vec<Case> {
 
 /// CRI-O lists such a container as exited when it is removed, and STOPPED agrees.
 #[test]
-fn an_end_reported_of_what_never_ran_breaks_no_must() {
+fn an_end_of_a_container_that_never_ran_breaks_no_must() {
     let behaviour = Behaviour {
         spurious: &[NonTransition::StopOfNeverRun],
         ..Behaviour::default()
@@ -68,7 +68,7 @@ fn an_end_reported_of_what_never_ran_breaks_no_must() {
 
 /// STP-04 is a SHOULD: its violation is advice.
 #[test]
-fn a_stop_signal_is_measured_by_what_a_stop_sends() {
+fn a_stop_signal_is_measured_by_the_signal_of_a_stop() {
     for (stop_signals, verdict, advice, is_sent) in [
         (StopSignals::Supported, Verdict::Pass, false, true),
         (StopSignals::Unreported, Verdict::Pass, false, true),
@@ -93,7 +93,7 @@ fn a_stop_signal_is_measured_by_what_a_stop_sends() {
 }
 
 #[test]
-fn what_runs_on_has_no_end_that_could_be_missed() {
+fn a_running_container_has_no_end_to_miss() {
     let seen = rehearsed(Behaviour::default(), ends("until-term"));
     let [(id, verdict, why)] = &seen[..] else {
         panic!("{seen:?}");
@@ -103,7 +103,7 @@ fn what_runs_on_has_no_end_that_could_be_missed() {
 }
 
 #[test]
-fn what_the_kernel_knows_to_be_dead_has_ended_whatever_its_status_says() {
+fn a_process_that_is_gone_has_ended_with_any_status() {
     let behaviour = Behaviour {
         exit_detection: ExitDetection::Never,
         ..Behaviour::default()
@@ -143,16 +143,16 @@ fn is_never_convicted_by_who_is_held_up(by: Duration) {
 }
 
 #[test]
-fn a_suite_that_is_held_up_for_a_second_convicts_nobody() {
+fn a_suite_held_up_for_a_second_reports_no_failure() {
     is_never_convicted_by_who_is_held_up(Duration::from_secs(1));
 }
 
 #[test]
-fn a_suite_that_is_held_up_for_five_seconds_convicts_nobody() {
+fn a_suite_held_up_for_five_seconds_reports_no_failure() {
     is_never_convicted_by_who_is_held_up(Duration::from_secs(5));
 }
 
 #[test]
-fn a_suite_that_is_held_up_for_twenty_seconds_convicts_nobody() {
+fn a_suite_held_up_for_twenty_seconds_reports_no_failure() {
     is_never_convicted_by_who_is_held_up(Duration::from_secs(20));
 }
