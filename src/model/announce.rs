@@ -4,11 +4,8 @@
 use std::time::Duration;
 
 use super::behaviour::Answer;
-use super::event_bus::ScheduledDelivery;
-use super::machine::{Machine, Timer};
-use crate::history::{
-    CallFault, ContainerId, Event, EventKind, Reply, Request, RuntimeNanos, SandboxId,
-};
+use super::machine::Machine;
+use crate::history::{CallFault, ContainerId, Event, EventKind, Reply, Request, SandboxId};
 
 impl Machine {
     /// Sends an event about a container, or about a sandbox under its own id, to the subscribers.
@@ -47,36 +44,6 @@ impl Machine {
             sandbox: None,
         };
         self.send(&event);
-    }
-
-    fn send(&mut self, event: &Event) {
-        let scheduled = self
-            .event_bus
-            .send(&self.behaviour, self.now, event, &mut self.random);
-        self.schedule(scheduled);
-    }
-
-    /// The current time as a runtime timestamp, later than all timestamps before.
-    pub(super) fn next_timestamp(&mut self) -> RuntimeNanos {
-        self.event_bus.next_timestamp(self.now)
-    }
-
-    pub(super) fn send_backlog(&mut self) {
-        let scheduled = self
-            .event_bus
-            .send_backlog(&self.behaviour, self.now, &mut self.random);
-        self.schedule(scheduled);
-    }
-
-    pub(super) fn schedule(&mut self, scheduled: Vec<ScheduledDelivery>) {
-        for ScheduledDelivery {
-            at,
-            subscriber,
-            delivery,
-        } in scheduled
-        {
-            self.timers.put(at, Timer::Deliver(subscriber, delivery));
-        }
     }
 
     /// The answer after the hooks, with its delay.

@@ -8,7 +8,6 @@ use super::behaviour::{ChildKill, Order, StopSignals, Twin};
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::{ProcessExit, ProcessPlan};
 use super::sandboxes::{FAULTY, carries, no_sandbox};
-use super::timer_queue::later;
 use crate::history::{
     CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSetup,
     ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant, Reply,
@@ -161,6 +160,18 @@ impl Machine {
         }
     }
 
+    /// Does so if the runtime mistakes this occurrence for a transition.
+    pub(super) fn announce_spuriously(
+        &mut self,
+        occurrence: NonTransition,
+        kind: EventKind,
+        id: &ContainerId,
+    ) {
+        if self.behaviour.reports_spuriously(occurrence) {
+            self.announce_container(kind, id);
+        }
+    }
+
     pub(super) fn stop_container(&mut self, requested: &ContainerId, grace: Duration) -> Outcome {
         let id = &self.resolve_id(requested);
         let done = Outcome::Done(Ok(Reply::Done));
@@ -168,21 +179,13 @@ impl Machine {
             self.announce_unknown_id(EventKind::Stopped, id);
             return done;
         };
-        let sandbox = container.spec.sandbox.clone();
         if container.status.state != ContainerState::Running {
-            if self
-                .behaviour
-                .reports_spuriously(NonTransition::RepeatedStop)
-            {
-                self.announce(EventKind::Stopped, id.clone(), &sandbox);
-            }
+            self.announce_spuriously(NonTransition::RepeatedStop, EventKind::Stopped, id);
             return done;
         }
         let (given, process) = (container.spec.stop_signal, container.process);
         if self.crashes(id, Flaw::CrashAtKill) {
-            if self.behaviour.reports_spuriously(NonTransition::FailedKill) {
-                self.announce(EventKind::Stopped, id.clone(), &sandbox);
-            }
+            self.announce_spuriously(NonTransition::FailedKill, EventKind::Stopped, id);
             let message = "the OCI runtime was killed";
             return Outcome::Done(Err(fault(StatusCode::UNKNOWN, message)));
         }
@@ -209,7 +212,7 @@ impl Machine {
             self.detect_exit(id, true);
             return done;
         }
-        self.kill_after(grace, id);
+        self.after(grace, Timer::Kill(id.clone(), self.generation));
         Outcome::WhenExited(id.clone())
     }
 
@@ -251,8 +254,7 @@ impl Machine {
         }
         let listed_after_removal = self.behaviour.scaled(self.behaviour.listed_after_removal);
         if !listed_after_removal.is_zero() {
-            let at = later(self.now, listed_after_removal);
-            self.timers.put(at, Timer::Forget(id.clone()));
+            self.after(listed_after_removal, Timer::Forget(id.clone()));
             self.removed.insert(id.clone(), container);
         }
     }

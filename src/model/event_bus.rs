@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::behaviour::{
-    Behaviour, Delivery, EventHook, FanOutPolicy, FullQueue, Replay, StreamSupport,
+    Behaviour, Delivery, EarlyStreams, EventHook, FanOutPolicy, FullQueue, Replay, StreamSupport,
 };
+use super::machine::{Machine, Timer, fault};
 use super::timer_queue::{Random, later};
 use crate::history::{CallFault, Event, HostInstant, RuntimeNanos, StatusCode, StreamEnd};
 
@@ -80,13 +81,6 @@ const TAIL: usize = 2;
 /// The number of events retained by `Replay::Latest`.
 const LATEST: usize = 20;
 
-/// A delivery that is due later.
-pub(super) struct ScheduledDelivery {
-    pub(super) at: HostInstant,
-    pub(super) subscriber: Subscriber,
-    pub(super) delivery: Delivery,
-}
-
 impl EventBus {
     /// The number of streams that are open.
     pub(super) fn streams_open(&self) -> u64 {
@@ -103,80 +97,6 @@ impl EventBus {
         self.next
     }
 
-    pub(super) fn subscribe(
-        &mut self,
-        behaviour: &Behaviour,
-        at: HostInstant,
-    ) -> Result<Subscriber, CallFault> {
-        if behaviour.stream_support == StreamSupport::Unimplemented {
-            return Err(CallFault {
-                code: StatusCode::UNIMPLEMENTED,
-                message: "method GetContainerEvents not implemented".to_owned(),
-                deadline: Duration::ZERO,
-            });
-        }
-        let subscriber = Subscriber(self.next);
-        self.next += 1;
-        let queue = match behaviour.replay {
-            Replay::Latest => self.latest.iter().cloned().map(Box::new).collect(),
-            Replay::ToEach => self.missed.iter().cloned().map(Box::new).collect(),
-            Replay::None | Replay::ToFirst | Replay::TailToFirst => VecDeque::new(),
-        };
-        let stream = Stream {
-            effective: later(at, behaviour.effective_in()),
-            queue,
-            end: (behaviour.stream_support == StreamSupport::ClosedAtOnce)
-                .then_some(StreamEnd::Closed),
-            is_detached: false,
-            hook_states: vec![HookState::default(); behaviour.events.len()],
-        };
-        self.streams.insert(subscriber, stream);
-        Ok(subscriber)
-    }
-
-    pub(super) fn unsubscribe(&mut self, behaviour: &Behaviour, subscriber: Subscriber) {
-        let gone = self.streams.remove(&subscriber);
-        let open = gone.is_some_and(|stream| stream.end.is_none());
-        self.zombies += usize::from(behaviour.zombie_subscribers && open);
-    }
-
-    /// The ends of a stream by deadline and by age.
-    pub(super) fn ends(
-        behaviour: &Behaviour,
-        at: HostInstant,
-        subscriber: Subscriber,
-        deadline: Option<Duration>,
-    ) -> Vec<ScheduledDelivery> {
-        let expired = deadline
-            .filter(|_| behaviour.honours_deadlines)
-            .map(|deadline| {
-                let fault = CallFault {
-                    code: StatusCode::DEADLINE_EXCEEDED,
-                    message: "context deadline exceeded".to_owned(),
-                    deadline,
-                };
-                (deadline, StreamEnd::Failed(fault))
-            });
-        let closed = behaviour
-            .max_stream_age
-            .map(|time| (time, StreamEnd::Closed));
-        [expired, closed]
-            .into_iter()
-            .flatten()
-            .map(|(after, end)| ScheduledDelivery {
-                at: later(at, after),
-                subscriber,
-                delivery: Delivery::End(Duration::ZERO, end),
-            })
-            .collect()
-    }
-
-    /// Whether an event or the end of the stream is queued for a subscriber.
-    pub(super) fn has_pending(&self, subscriber: Subscriber) -> bool {
-        let stream = self.streams.get(&subscriber);
-        stream.is_none_or(|stream| !stream.queue.is_empty() || stream.end.is_some())
-    }
-
     /// Ends all streams with an error, and drops the backlog.
     pub(super) fn end_all(&mut self, fault: &CallFault) {
         self.backlog.clear();
@@ -191,13 +111,6 @@ impl EventBus {
         self.streams.values().any(|stream| stream.end.is_none())
     }
 
-    /// Leaves a stream open without events.
-    pub(super) fn detach(&mut self, subscriber: Subscriber) {
-        if let Some(stream) = self.streams.get_mut(&subscriber) {
-            stream.is_detached = true;
-        }
-    }
-
     /// Leaves all streams open without events, and drops the backlog.
     pub(super) fn detach_all(&mut self) {
         self.backlog.clear();
@@ -206,52 +119,15 @@ impl EventBus {
         }
     }
 
-    /// A timestamp for an event: strictly increasing.
-    pub(super) fn next_timestamp(&mut self, at: HostInstant) -> RuntimeNanos {
-        self.last_timestamp = at.realtime_ns.max(self.last_timestamp + 1);
-        RuntimeNanos(self.last_timestamp)
-    }
-
-    /// Sends an event to the subscribers that are to receive it; returns the deliveries that are
-    /// due later.
-    pub(super) fn send(
-        &mut self,
-        behaviour: &Behaviour,
-        at: HostInstant,
-        event: &Event,
-        random: &mut Random,
-    ) -> Vec<ScheduledDelivery> {
-        self.remember(event);
-        if self.zombies > 0 {
-            self.zombies -= 1;
-            return Vec::new();
+    fn take(&mut self, subscriber: Subscriber) -> StreamItem {
+        let Some(stream) = self.streams.get_mut(&subscriber) else {
+            return StreamItem::End(StreamEnd::Cancelled);
+        };
+        match (stream.queue.pop_front(), &stream.end) {
+            (Some(event), _) => StreamItem::Event(event),
+            (None, Some(end)) => StreamItem::End(end.clone()),
+            (None, None) => StreamItem::Pending,
         }
-        let receivers = self.receivers(behaviour, at);
-        self.discards_logged += u64::from(behaviour.logs_discards && receivers.is_empty());
-        if receivers.is_empty() && behaviour.replay == Replay::ToEach {
-            self.missed.push_back(event.clone());
-            self.missed.truncate(behaviour.queue);
-            return Vec::new();
-        }
-        if receivers.is_empty() || self.is_blocked(behaviour) {
-            let kept = matches!(behaviour.replay, Replay::ToFirst | Replay::TailToFirst);
-            let room = match behaviour.replay {
-                Replay::TailToFirst => TAIL,
-                _ => behaviour.queue,
-            };
-            if behaviour.replay == Replay::TailToFirst && self.backlog.len() == room {
-                self.backlog.pop_front();
-            }
-            if (kept || !receivers.is_empty()) && self.backlog.len() < room {
-                self.backlog.push_back(event.clone());
-            }
-            return Vec::new();
-        }
-        let mut late = Vec::new();
-        for subscriber in receivers {
-            late.extend(self.dispatch(behaviour, at, subscriber, event.clone(), random));
-        }
-        late
     }
 
     fn remember(&mut self, event: &Event) {
@@ -261,32 +137,147 @@ impl EventBus {
         }
     }
 
-    /// Sends the backlog, if a subscriber can receive it now; returns the deliveries that are due
-    /// later.
-    pub(super) fn send_backlog(
+    /// Whether a full queue blocks delivery to all subscribers.
+    pub(super) fn is_blocked(&self, behaviour: &Behaviour) -> bool {
+        let is_full = |stream: &Stream| stream.queue.len() >= behaviour.queue;
+        behaviour.full_queue == FullQueue::Wedge && self.streams.values().any(is_full)
+    }
+}
+
+impl Machine {
+    pub fn subscribe(
         &mut self,
-        behaviour: &Behaviour,
-        at: HostInstant,
-        random: &mut Random,
-    ) -> Vec<ScheduledDelivery> {
-        let mut late = Vec::new();
-        while !self.backlog.is_empty()
-            && !self.is_blocked(behaviour)
-            && !self.receivers(behaviour, at).is_empty()
-        {
-            if let Some(event) = self.backlog.pop_front() {
-                late.extend(self.send(behaviour, at, &event, random));
-            }
+        now: HostInstant,
+        deadline: Option<Duration>,
+    ) -> Result<Subscriber, CallFault> {
+        self.advance(now);
+        if !self.up {
+            return Err(fault(StatusCode::UNAVAILABLE, "the runtime is down"));
         }
-        late
+        let is_early = self.now.monotonic_ns < self.early_until.monotonic_ns;
+        let (bus, behaviour) = (&mut self.event_bus, &self.behaviour);
+        if is_early && behaviour.early_streams == EarlyStreams::Refused {
+            return Err(fault(StatusCode::UNAVAILABLE, "events are not ready yet"));
+        }
+        if behaviour.stream_support == StreamSupport::Unimplemented {
+            let message = "method GetContainerEvents not implemented";
+            return Err(fault(StatusCode::UNIMPLEMENTED, message));
+        }
+        let queue = match behaviour.replay {
+            Replay::Latest => bus.latest.iter().cloned().map(Box::new).collect(),
+            Replay::ToEach => bus.missed.iter().cloned().map(Box::new).collect(),
+            Replay::None | Replay::ToFirst | Replay::TailToFirst => VecDeque::new(),
+        };
+        let effective = later(self.now, behaviour.effective_in());
+        let stream = Stream {
+            effective,
+            queue,
+            end: (behaviour.stream_support == StreamSupport::ClosedAtOnce)
+                .then_some(StreamEnd::Closed),
+            is_detached: is_early && behaviour.early_streams == EarlyStreams::Silent,
+            hook_states: vec![HookState::default(); behaviour.events.len()],
+        };
+        let subscriber = Subscriber(bus.next);
+        bus.next += 1;
+        bus.streams.insert(subscriber, stream);
+        self.timers.put(effective, Timer::SubscriptionEffective);
+        self.schedule_ends(subscriber, deadline);
+        self.advance(now);
+        Ok(subscriber)
     }
 
-    fn receivers(&mut self, behaviour: &Behaviour, at: HostInstant) -> Vec<Subscriber> {
+    /// Schedules the ends of a stream by deadline and by age.
+    fn schedule_ends(&mut self, subscriber: Subscriber, deadline: Option<Duration>) {
+        let deadline = deadline.filter(|_| self.behaviour.honours_deadlines);
+        let expired = deadline.map(|deadline| {
+            let (code, message) = (StatusCode::DEADLINE_EXCEEDED, "context deadline exceeded");
+            let fault = CallFault {
+                deadline,
+                ..fault(code, message)
+            };
+            (deadline, StreamEnd::Failed(fault))
+        });
+        let closed = self.behaviour.max_stream_age;
+        let closed = closed.map(|age| (age, StreamEnd::Closed));
+        for (after, end) in expired.into_iter().chain(closed) {
+            let end = Timer::Deliver(subscriber, Delivery::End(Duration::ZERO, end));
+            self.after(after, end);
+        }
+    }
+
+    pub fn unsubscribe(&mut self, subscriber: Subscriber) {
+        let gone = self.event_bus.streams.remove(&subscriber);
+        let open = gone.is_some_and(|stream| stream.end.is_none());
+        self.event_bus.zombies += usize::from(self.behaviour.zombie_subscribers && open);
+    }
+
+    /// Whether the response headers of the stream have been sent.
+    pub fn has_sent_headers(&self, subscriber: Subscriber) -> bool {
+        let stream = self.event_bus.streams.get(&subscriber);
+        let is_pending = |stream: &Stream| !stream.queue.is_empty() || stream.end.is_some();
+        self.behaviour.sends_headers_at_once || stream.is_none_or(is_pending)
+    }
+
+    /// The current time as a runtime timestamp, later than all timestamps before.
+    pub(super) fn next_timestamp(&mut self) -> RuntimeNanos {
+        let last = &mut self.event_bus.last_timestamp;
+        *last = self.now.realtime_ns.max(*last + 1);
+        RuntimeNanos(*last)
+    }
+
+    /// Sends an event to the subscribers that are to receive it.
+    pub(super) fn send(&mut self, event: &Event) {
+        self.event_bus.remember(event);
+        if self.event_bus.zombies > 0 {
+            self.event_bus.zombies -= 1;
+            return;
+        }
+        let receivers = self.receivers();
+        let (bus, behaviour) = (&mut self.event_bus, &self.behaviour);
+        bus.discards_logged += u64::from(behaviour.logs_discards && receivers.is_empty());
+        if receivers.is_empty() && behaviour.replay == Replay::ToEach {
+            bus.missed.push_back(event.clone());
+            bus.missed.truncate(behaviour.queue);
+            return;
+        }
+        if receivers.is_empty() || bus.is_blocked(behaviour) {
+            let kept = matches!(behaviour.replay, Replay::ToFirst | Replay::TailToFirst);
+            let room = match behaviour.replay {
+                Replay::TailToFirst => TAIL,
+                _ => behaviour.queue,
+            };
+            if behaviour.replay == Replay::TailToFirst && bus.backlog.len() == room {
+                bus.backlog.pop_front();
+            }
+            if (kept || !receivers.is_empty()) && bus.backlog.len() < room {
+                bus.backlog.push_back(event.clone());
+            }
+            return;
+        }
+        for subscriber in receivers {
+            self.deliver_through_hooks(subscriber, event.clone());
+        }
+    }
+
+    /// Sends the backlog, if a subscriber can receive it now.
+    pub(super) fn send_backlog(&mut self) {
+        while !self.event_bus.backlog.is_empty()
+            && !self.event_bus.is_blocked(&self.behaviour)
+            && !self.receivers().is_empty()
+        {
+            if let Some(event) = self.event_bus.backlog.pop_front() {
+                self.send(&event);
+            }
+        }
+    }
+
+    fn receivers(&mut self) -> Vec<Subscriber> {
+        let (bus, behaviour, now) = (&mut self.event_bus, &self.behaviour, self.now);
         let listens = |stream: &Stream| {
             let is_open = stream.end.is_none() && !stream.is_detached;
-            is_open && stream.effective.monotonic_ns <= at.monotonic_ns
+            is_open && stream.effective.monotonic_ns <= now.monotonic_ns
         };
-        let streams = self.streams.iter();
+        let streams = bus.streams.iter();
         let mut all: Vec<Subscriber> = streams
             .filter(|(_, stream)| listens(stream))
             .map(|(subscriber, _)| *subscriber)
@@ -295,8 +286,8 @@ impl EventBus {
             _ if behaviour.stream_support == StreamSupport::Silent => None,
             FanOutPolicy::Broadcast => return all,
             FanOutPolicy::RoundRobin if !all.is_empty() => {
-                self.turn += 1;
-                usize::try_from(self.turn % all.len() as u64).ok()
+                bus.turn += 1;
+                usize::try_from(bus.turn % all.len() as u64).ok()
             }
             FanOutPolicy::OldestOnly => Some(0),
             FanOutPolicy::NewestOnly | FanOutPolicy::RoundRobin => all.len().checked_sub(1),
@@ -307,71 +298,37 @@ impl EventBus {
         all
     }
 
-    /// Whether a full queue blocks delivery to all subscribers.
-    pub(super) fn is_blocked(&self, behaviour: &Behaviour) -> bool {
-        let is_full = |stream: &Stream| stream.queue.len() >= behaviour.queue;
-        behaviour.full_queue == FullQueue::Wedge && self.streams.values().any(is_full)
-    }
-
     /// Passes one event through the hooks and delivers it to one subscriber.
-    fn dispatch(
-        &mut self,
-        behaviour: &Behaviour,
-        at: HostInstant,
-        subscriber: Subscriber,
-        event: Event,
-        random: &mut Random,
-    ) -> Vec<ScheduledDelivery> {
-        let Some(stream) = self.streams.get_mut(&subscriber) else {
-            return Vec::new();
+    fn deliver_through_hooks(&mut self, subscriber: Subscriber, event: Event) {
+        let Some(stream) = self.event_bus.streams.get_mut(&subscriber) else {
+            return;
         };
-        let deliveries = apply_hooks(
-            &behaviour.events,
-            &mut stream.hook_states,
-            random,
-            at,
-            event,
-        );
-        let mut late = Vec::new();
-        for delivery in deliveries {
+        let (hooks, states) = (&self.behaviour.events, &mut stream.hook_states);
+        for delivery in apply_hooks(hooks, states, &mut self.random, self.now, event) {
             match delivery.delay() {
-                Duration::ZERO => self.deliver(behaviour, subscriber, delivery),
+                Duration::ZERO => self.deliver(subscriber, delivery),
                 delay => {
-                    let at = later(at, behaviour.scaled(delay));
-                    late.push(ScheduledDelivery {
-                        at,
-                        subscriber,
-                        delivery,
-                    });
+                    let delay = self.behaviour.scaled(delay);
+                    self.after(delay, Timer::Deliver(subscriber, delivery));
                 }
             }
         }
-        late
     }
 
     /// Appends a delivery to a subscriber's queue, if there is room for it.
-    pub(super) fn deliver(
-        &mut self,
-        behaviour: &Behaviour,
-        subscriber: Subscriber,
-        delivery: Delivery,
-    ) {
-        let Some(stream) = self.streams.get_mut(&subscriber) else {
+    pub(super) fn deliver(&mut self, subscriber: Subscriber, delivery: Delivery) {
+        let (bus, behaviour) = (&mut self.event_bus, &self.behaviour);
+        let streams = &mut bus.streams;
+        let Some(stream) = streams.get_mut(&subscriber).filter(|it| it.end.is_none()) else {
             return;
         };
-        if stream.end.is_some() {
-            return;
-        }
         let is_full = stream.queue.len() >= behaviour.queue;
         match delivery {
             Delivery::Event(_, event) if !is_full => stream.queue.push_back(event),
             Delivery::Event(..) if behaviour.full_queue == FullQueue::Fail => {
                 let message = format!("{} events wait and are not read", behaviour.queue);
-                stream.end = Some(StreamEnd::Failed(CallFault {
-                    code: StatusCode::RESOURCE_EXHAUSTED,
-                    message,
-                    deadline: Duration::ZERO,
-                }));
+                let fault = fault(StatusCode::RESOURCE_EXHAUSTED, message);
+                stream.end = Some(StreamEnd::Failed(fault));
             }
             Delivery::Event(..) => {}
             Delivery::End(_, end) => stream.end = Some(end),
@@ -379,15 +336,10 @@ impl EventBus {
     }
 
     /// Removes the next item of a stream.
-    pub(super) fn take(&mut self, subscriber: Subscriber) -> StreamItem {
-        let Some(stream) = self.streams.get_mut(&subscriber) else {
-            return StreamItem::End(StreamEnd::Cancelled);
-        };
-        match (stream.queue.pop_front(), &stream.end) {
-            (Some(event), _) => StreamItem::Event(event),
-            (None, Some(end)) => StreamItem::End(end.clone()),
-            (None, None) => StreamItem::Pending,
-        }
+    pub fn take(&mut self, subscriber: Subscriber) -> StreamItem {
+        let item = self.event_bus.take(subscriber);
+        self.send_backlog();
+        item
     }
 }
 

@@ -11,7 +11,6 @@ use super::behaviour::{MonitorDeath, MonitorFreeze, PodKill};
 use super::containers::{Container, no_container};
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::{ProcessExit, ProcessPlan};
-use super::timer_queue::later;
 use crate::history::{
     CallFault, ContainerId, ContainerSpec, ContainerState, EventKind, Flaw, HostInstant,
     NoEventCall, NoEventCallTarget, Reply, RuntimeNanos, SandboxId, Signal, StatusCode,
@@ -25,12 +24,7 @@ impl Machine {
         let container = self.containers.get(id).ok_or_else(|| no_container(id))?;
         let (spec, state) = (container.spec.clone(), container.status.state);
         if state != ContainerState::Created {
-            if self
-                .behaviour
-                .reports_spuriously(NonTransition::RefusedStart)
-            {
-                self.announce_container(EventKind::Started, id);
-            }
+            self.announce_spuriously(NonTransition::RefusedStart, EventKind::Started, id);
             let message =
                 format!("container {id} is {state}, and can be started from CREATED only");
             return Err(fault(StatusCode::FAILED_PRECONDITION, message));
@@ -76,13 +70,11 @@ impl Machine {
             self.announce(EventKind::Started, id.clone(), &spec.sandbox);
         }
         if let Some(after) = process.child_killed {
-            let timer = Timer::KillChild(id.clone());
-            self.timers.put(later(self.now, after), timer);
+            self.after(after, Timer::KillChild(id.clone()));
         }
         self.schedule_signal(id, &process);
         if let Some((after, end)) = process.own_end {
-            let timer = Timer::Exit(id.clone(), end);
-            self.timers.put(later(self.now, after), timer);
+            self.after(after, Timer::Exit(id.clone(), end));
         }
         Ok(Reply::Done)
     }
@@ -134,20 +126,12 @@ impl Machine {
             && after == Some(killed_after)
         {
             // The command is a child process of the container, not its init.
-            let timer = Timer::KillChild(container.clone());
-            self.timers.put(later(self.now, killed_after), timer);
+            self.after(killed_after, Timer::KillChild(container.clone()));
         }
         Outcome::AtEnd {
             container: container.clone(),
             after,
             result,
-        }
-    }
-
-    /// Handles the end of a command in a container.
-    pub(super) fn command_ended(&mut self, container: &ContainerId) {
-        if self.behaviour.reports_spuriously(NonTransition::ExecEnd) {
-            self.announce_container(EventKind::Stopped, container);
         }
     }
 
@@ -166,30 +150,22 @@ impl Machine {
         if !known {
             return Err(fault(StatusCode::NOT_FOUND, format!("no {id}")));
         }
-        if self
-            .behaviour
-            .reports_spuriously(NonTransition::NoEventCall)
-        {
-            self.announce_container(EventKind::Started, &container);
-        }
+        self.announce_spuriously(NonTransition::NoEventCall, EventKind::Started, &container);
         Ok(Reply::Done)
     }
 
     /// Handles the side effects of a call to the image service: none, if the runtime is correct.
     pub(super) fn image_call(&mut self) {
-        if self.behaviour.reports_spuriously(NonTransition::ImageCall) {
-            let all: Vec<ContainerId> = self.containers.keys().cloned().collect();
-            for container in all {
-                self.announce_container(EventKind::Created, &container);
-            }
+        let all: Vec<ContainerId> = self.containers.keys().cloned().collect();
+        for container in all {
+            self.announce_spuriously(NonTransition::ImageCall, EventKind::Created, &container);
         }
     }
 
     /// Sets a timer for the fatal signal that a process is going to receive, if any.
     fn schedule_signal(&mut self, id: &ContainerId, process: &ProcessPlan) {
         if let Some((after, end)) = process.signalled {
-            let timer = Timer::Signal(id.clone(), end);
-            self.timers.put(later(self.now, after), timer);
+            self.after(after, Timer::Signal(id.clone(), end));
         }
     }
 
@@ -219,9 +195,7 @@ impl Machine {
             Signal::KILL => self.exit(id.clone(), ProcessExit::exit(137)),
             Signal::STOP => {
                 container.held.get_or_insert_default();
-                if self.behaviour.reports_spuriously(NonTransition::Freeze) {
-                    self.announce_container(EventKind::Stopped, id);
-                }
+                self.announce_spuriously(NonTransition::Freeze, EventKind::Stopped, id);
             }
             Signal::CONTINUE => {
                 for timer in container.held.take().unwrap_or_default() {
@@ -443,9 +417,7 @@ impl Machine {
         }
         let image = container.spec.image.clone();
         self.checkpoints.insert(location.to_owned(), image);
-        if self.behaviour.reports_spuriously(NonTransition::Checkpoint) {
-            self.announce_container(EventKind::Stopped, id);
-        }
+        self.announce_spuriously(NonTransition::Checkpoint, EventKind::Stopped, id);
         Ok(Reply::Done)
     }
 

@@ -7,15 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::behaviour::{Behaviour, Delivery, EarlyStreams, ExitDetection};
+use super::announce::NonTransition;
+use super::behaviour::{Behaviour, Delivery, ExitDetection};
 use super::containers::Container;
 use super::daemon::names;
-use super::event_bus::{EventBus, StreamItem, Subscriber};
+use super::event_bus::{EventBus, Subscriber};
 use super::process::ProcessExit;
 use super::sandboxes::{Sandbox, runtime_status};
 use super::timer_queue::{Random, TimerQueue, before, later};
 use crate::history::{
-    CallFault, ContainerFilter, ContainerId, HostInstant, ImageListing, Reply, Request,
+    CallFault, ContainerFilter, ContainerId, EventKind, HostInstant, ImageListing, Reply, Request,
     RuntimeVersion, SandboxFilter, SandboxId, StatusCode,
 };
 
@@ -173,10 +174,7 @@ impl Machine {
             Timer::Forget(container) => drop(self.removed.remove(&container)),
             Timer::Answer(ticket, result) => self.hand_out_late(ticket, *result),
             Timer::EndCommand(ticket, result) => self.end_command(ticket, *result),
-            Timer::Deliver(subscriber, delivery) => {
-                self.event_bus
-                    .deliver(&self.behaviour, subscriber, delivery);
-            }
+            Timer::Deliver(subscriber, delivery) => self.deliver(subscriber, delivery),
             Timer::SubscriptionEffective => self.send_backlog(),
         }
     }
@@ -193,8 +191,7 @@ impl Machine {
                 self.detect_exit(&container, true);
             }
             ExitDetection::Delayed(after) => {
-                let detected = later(self.now, self.behaviour.scaled(after));
-                self.timers.put(detected, Timer::DetectExit(container));
+                self.after(self.behaviour.scaled(after), Timer::DetectExit(container));
             }
             ExitDetection::OnQuery | ExitDetection::Never => {}
         }
@@ -225,8 +222,7 @@ impl Machine {
             } => {
                 self.waiting.insert(ticket, (request, container));
                 if let Some(after) = after {
-                    let timer = Timer::EndCommand(ticket, Box::new(result));
-                    self.timers.put(later(self.now, after), timer);
+                    self.after(after, Timer::EndCommand(ticket, Box::new(result)));
                     self.advance(now);
                 }
             }
@@ -303,8 +299,7 @@ impl Machine {
             Some(Duration::ZERO) => self.hand_out(ticket, answer.result),
             Some(after) => {
                 let timer = Timer::Answer(ticket, Box::new(answer.result));
-                let given = later(self.now, self.behaviour.scaled(after));
-                self.timers.put(given, timer);
+                self.after(self.behaviour.scaled(after), timer);
             }
             None => {}
         }
@@ -331,7 +326,7 @@ impl Machine {
     /// Ends a command, unless its container has ended before.
     fn end_command(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
         if let Some((request, container)) = self.waiting.remove(&ticket) {
-            self.command_ended(&container);
+            self.announce_spuriously(NonTransition::ExecEnd, EventKind::Stopped, &container);
             self.answer(ticket, &request, result);
         }
     }
@@ -377,55 +372,12 @@ impl Machine {
         }
     }
 
-    pub fn subscribe(
-        &mut self,
-        now: HostInstant,
-        deadline: Option<Duration>,
-    ) -> Result<Subscriber, CallFault> {
-        self.advance(now);
-        if !self.up {
-            return Err(fault(StatusCode::UNAVAILABLE, "the runtime is down"));
-        }
-        let is_early = self.now.monotonic_ns < self.early_until.monotonic_ns;
-        if is_early && self.behaviour.early_streams == EarlyStreams::Refused {
-            return Err(fault(StatusCode::UNAVAILABLE, "events are not ready yet"));
-        }
-        let subscriber = self.event_bus.subscribe(&self.behaviour, self.now)?;
-        if is_early && self.behaviour.early_streams == EarlyStreams::Silent {
-            self.event_bus.detach(subscriber);
-        }
-        let effective = later(self.now, self.behaviour.effective_in());
-        self.timers.put(effective, Timer::SubscriptionEffective);
-        let ends = EventBus::ends(&self.behaviour, self.now, subscriber, deadline);
-        self.schedule(ends);
-        self.advance(now);
-        Ok(subscriber)
-    }
-
-    pub fn unsubscribe(&mut self, subscriber: Subscriber) {
-        self.event_bus.unsubscribe(&self.behaviour, subscriber);
-    }
-
-    /// Whether the response headers of the stream have been sent.
-    pub fn has_sent_headers(&self, subscriber: Subscriber) -> bool {
-        self.behaviour.sends_headers_at_once || self.event_bus.has_pending(subscriber)
-    }
-
-    pub fn take(&mut self, subscriber: Subscriber) -> StreamItem {
-        let item = self.event_bus.take(subscriber);
-        self.send_backlog();
-        item
-    }
-
     pub(super) fn count_oom_kill(&mut self) {
         self.oom_kills += 1;
     }
 
-    /// Schedules the kill at the end of a grace period.
-    pub(super) fn kill_after(&mut self, grace: Duration, container: &ContainerId) {
-        let at = later(self.now, grace);
-        self.timers
-            .put(at, Timer::Kill(container.clone(), self.generation));
+    pub(super) fn after(&mut self, delay: Duration, timer: Timer) {
+        self.timers.put(later(self.now, delay), timer);
     }
 }
 
