@@ -4,26 +4,36 @@
 //! Both give the same report, because it depends on nothing else. Judged entries are dropped, so
 //! that a history of any length needs little memory. Pure: no clock, no file, no task.
 
-mod builtin;
 mod ended;
 mod findings;
 mod fold;
-mod kinds;
 mod known;
 mod plan;
-mod relist_troubles;
-mod tallies;
 mod watched;
 mod watched_pods;
 mod written;
 
-pub use builtin::{builtin, builtin_files, builtin_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::case::Case;
+use crate::oracle::INVARIANTS;
+use crate::outcome::Kind;
+
 pub use ended::{EndedCase, JudgedCase};
-pub use fold::{Accepted, Scope, Verdicts};
-pub use kinds::kinds_by_id;
+pub use fold::Verdicts;
 pub use known::{
     JudgedRun, Known, KnownFailure, KnownFault, RuntimeFacts, Signatures, Texts, Versions, When,
 };
-pub use plan::invariant_facts;
+pub use plan::{Accepted, Scope, builtin, builtin_files, builtin_of, invariant_facts};
 pub use watched::WatchNews;
 pub use written::expectations;
+
+/// The kinds of findings of all invariants and of these cases, by their ids.
+pub fn kinds_by_id(cases: &[Case]) -> BTreeMap<&str, BTreeSet<Kind>> {
+    let of_invariants = INVARIANTS.iter().map(|rule| {
+        let kinds = rule.kinds.iter().copied();
+        (rule.id, kinds.collect())
+    });
+    let of_cases = cases.iter().map(|case| (&*case.id, case.claim().kinds()));
+    of_invariants.chain(of_cases).collect()
+}

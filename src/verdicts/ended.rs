@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::findings::{Found, Place, Sort, find, slice};
-use super::known::{Decided, Known};
+use super::known::{Decided, Known, KnownFailure, Losses};
 use super::plan::{Execution, Readable};
-use super::tallies::Tally;
 use crate::checks::{self, Undecided};
 use crate::history::{Body, CaseHistory, CaseRun, Entry, Reply, Request, Seq, SubjectKind};
 use crate::oracle::Index;
@@ -29,17 +28,6 @@ pub struct EndedCase {
     pub(super) call_deadline: Option<Duration>,
 }
 
-impl EndedCase {
-    /// The facts about the case for a selection.
-    pub fn facts(&self) -> Facts<'_> {
-        self.execution.case.facts()
-    }
-
-    pub fn entries(&self) -> &[Arc<Entry>] {
-        self.history.entries()
-    }
-}
-
 #[derive(Debug)]
 pub struct JudgedCase {
     pub(super) run: CaseRun,
@@ -52,6 +40,19 @@ pub struct JudgedCase {
     pub(super) containers: usize,
     /// It broke a binding invariant, and no expectation file lists that.
     breaks_an_invariant: bool,
+}
+
+/// The tally of every judged execution.
+#[derive(Debug, Default)]
+pub(super) struct Tallies(BTreeMap<CaseRun, Tally>);
+
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) case: Arc<str>,
+    pub(super) ended: Seq,
+    pub(super) containers: usize,
+    /// Its own broken expectations, and their numbers.
+    pub(super) seen: BTreeMap<Seen, usize>,
 }
 
 impl JudgedCase {
@@ -76,6 +77,15 @@ impl JudgedCase {
 }
 
 impl EndedCase {
+    /// The facts about the case for a selection.
+    pub fn facts(&self) -> Facts<'_> {
+        self.execution.case.facts()
+    }
+
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        self.history.entries()
+    }
+
     pub fn run(&self) -> CaseRun {
         self.history.case()
     }
@@ -201,4 +211,41 @@ fn leftovers(history: &CaseHistory) -> Vec<String> {
         _ => None,
     });
     left.collect()
+}
+
+impl Tallies {
+    pub(super) fn add(&mut self, run: CaseRun, tally: Tally) {
+        self.0.insert(run, tally);
+    }
+
+    pub(super) fn forget(&mut self, run: CaseRun) {
+        self.0.remove(&run);
+    }
+
+    /// The number of lost races of an entry in a case, up to the end of one of its executions.
+    pub(super) fn of_case(&self, run: CaseRun, entry: &KnownFailure) -> Losses {
+        let Some(last) = self.0.get(&run) else {
+            return Losses::default();
+        };
+        let same = self.0.values().filter(|tally| tally.case == last.case);
+        let until = same.filter(|tally| tally.ended <= last.ended);
+        until.fold(Losses::default(), |losses, tally| Losses {
+            findings: losses.findings + covered(&tally.seen, entry),
+            containers: losses.containers + tally.containers,
+        })
+    }
+
+    /// The number of lost races of an invariant's entry in the run.
+    pub(super) fn of_invariant(&self, outcome: &Outcome, entry: &KnownFailure) -> Losses {
+        let concerned = self.0.values().filter(|tally| entry.is_of(&tally.case));
+        Losses {
+            findings: covered(&outcome.seen, entry),
+            containers: concerned.map(|tally| tally.containers).sum(),
+        }
+    }
+}
+
+fn covered(seen: &BTreeMap<Seen, usize>, entry: &KnownFailure) -> usize {
+    let covered = seen.iter().filter(|(seen, _)| entry.covers(seen));
+    covered.map(|(_, count)| count).sum()
 }

@@ -1,43 +1,22 @@
 //! A run's history, folded entry by entry into its report.
 
-mod measured;
-mod watch;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ended::{EndedCase, JudgedCase, hint};
+use super::ended::{EndedCase, JudgedCase, Tallies, Tally, hint};
 use super::findings::Findings;
 use super::known::{Decided, Known, KnownFailure, Losses, WATCH};
-use super::plan::{Execution, Plan, blank_invariant};
-use super::tallies::Tallies;
-use super::watched::Watched;
+use super::plan::{Execution, Plan, Scope, blank_invariant};
+use super::watched::{Measure, WatchNews, Watched};
 use crate::history::{
-    Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
+    Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, RunPlan, Seq,
 };
 use crate::limits;
 use crate::oracle::{Invariant, Measuring, WholeRun};
-use crate::outcome::{Level, Outcome, REMOVED, RunReport, Times, Verdict};
-use crate::plan::Selection;
-
-/// The part of a run to report, and its expectations.
-#[derive(Clone, Debug, Default)]
-pub struct Scope {
-    pub selection: Selection,
-    pub accepted: Accepted,
-}
-
-/// The known failures that do not fail a run.
-#[derive(Clone, Debug, Default)]
-pub enum Accepted {
-    /// Those that the run accepted when it was recorded.
-    #[default]
-    Recorded,
-    Listed(Box<Known>),
-    /// The built-in ones of the runtime.
-    Builtin,
-}
+use crate::outcome::{
+    Largest, Level, Limit, Outcome, REMOVED, RunReport, Spread, Times, Verdict, Worst,
+};
 
 /// The state of a report after the entries of a history so far.
 #[derive(Debug, Default)]
@@ -92,19 +71,15 @@ impl Verdicts {
         match &entry.body {
             Body::RunBegan(info) => {
                 (self.info, self.began) = (RunInfo::clone(info), entry.at);
-                self.plan = Plan::unrecorded((&self.info, self.began), &self.scope);
+                let run = (&self.info, self.began);
+                self.plan = Plan::of(&RunPlan::default(), run, &self.scope);
             }
             Body::RunPlanned(plan) => {
                 self.plan = Plan::of(plan, (&self.info, self.began), &self.scope);
                 let watched = |within| Watched::new(within, entry.at);
                 self.watched = plan.watch_within.map(watched);
             }
-            Body::CaseBegan {
-                case,
-                id,
-                definition,
-                ..
-            } => self.case_began(*case, id, definition, entry),
+            Body::CaseBegan { case, .. } => self.case_began(*case, entry),
             Body::Unjudged {
                 case,
                 skipped,
@@ -188,13 +163,6 @@ impl Verdicts {
     /// The report of the entries so far. If the history ends before its run, the report contains a
     /// fault, with `damage` as the cause.
     pub fn report(&mut self, damage: Option<String>) -> RunReport {
-        if !self.plan.is_recorded && self.cases_ended.is_none() {
-            // A history of format 1 has no entry for the end of the cases.
-            let whole_run = (&self.whole_run, None);
-            self.found
-                .judge_late(Seq(u64::MAX), whole_run, &self.plan.known);
-            self.cases_ended = Some(self.last);
-        }
         if self.cases_ended.is_none()
             && let Some(watched) = &mut self.watched
         {
@@ -213,7 +181,7 @@ impl Verdicts {
                     leftovers.for_each(|left| left.insert_str(0, REMOVED));
                 }
             }
-            None if damage.is_none() && self.ends_early() => {
+            None if damage.is_none() => {
                 faults.push("the history ends before its run does".to_owned());
             }
             None => {}
@@ -221,26 +189,23 @@ impl Verdicts {
         faults.extend(damage);
         let ended = self.ended.as_ref().map_or(self.last, |(at, _)| *at);
         let watched = self.watched.as_ref();
-        let spans = (ended.since(self.began), ended);
-        faults.extend(
-            watched
-                .iter()
-                .flat_map(|watched| watched.faults(spans.0, spans.1)),
-        );
+        let duration = ended.since(self.began);
+        let of_watch = watched.map(|watched| watched.faults(duration, ended));
+        faults.extend(of_watch.unwrap_or_default());
         let known = &self.plan.known;
         RunReport {
             notes: known.notes(&outcomes),
             expired: known.expired().map(|entry| entry.case.clone()).collect(),
             info: self.info.clone(),
             began: self.began,
-            duration: ended.since(self.began),
+            duration,
             image: self.plan.image.clone(),
             outcomes,
             faults,
             foreign_pods: self.plan.foreign_pods,
             profiles: self.plan.profiles.to_vec(),
             tier: self.plan.tier.clone(),
-            watch: self.watched.as_ref().map(|watched| watched.totals.clone()),
+            watch: watched.map(|watched| watched.totals.clone()),
             partial: self.plan.partial,
             capabilities: self.measuring.found(),
             latencies: self.worst(),
@@ -248,17 +213,7 @@ impl Verdicts {
         }
     }
 
-    /// Whether entries are missing at the end. Histories of format 1 do not record the end of a
-    /// run.
-    fn ends_early(&self) -> bool {
-        let records_its_end = self.plan.is_recorded || self.plan.executions.is_empty();
-        self.ended.is_none() && (records_its_end || !self.open.is_empty())
-    }
-
-    fn case_began(&mut self, run: CaseRun, id: &str, definition: &str, entry: &Arc<Entry>) {
-        if !self.plan.is_recorded {
-            self.plan.add(run, id, definition, &self.scope.selection);
-        }
+    fn case_began(&mut self, run: CaseRun, entry: &Arc<Entry>) {
         let Some(execution) = self.plan.executions.get(&run) else {
             return;
         };
@@ -366,10 +321,7 @@ impl Verdicts {
         {
             outcome.verdict = Verdict::Skip;
             outcome.reason = Some(reason.to_owned());
-        } else if outcome.verdict == Verdict::Pass
-            && self.plan.is_recorded
-            && self.cases_ended.is_none()
-        {
+        } else if outcome.verdict == Verdict::Pass && self.cases_ended.is_none() {
             outcome.verdict = Verdict::Inconclusive;
             outcome.reason = Some("it holds as far as the history goes".to_owned());
         }
@@ -459,5 +411,80 @@ impl Verdicts {
             } => !self.plan.executions.contains_key(case),
             _ => false,
         }
+    }
+
+    /// The maximum of each limit, and the first case that saw it; for a watch, the lag of events.
+    fn worst(&self) -> Vec<Worst> {
+        let mut worst = BTreeMap::<(Limit, Duration), Worst>::new();
+        for (run, latencies) in &self.latencies {
+            let Some(outcome) = self.outcomes.get(run) else {
+                continue;
+            };
+            for Times { longest, spread } in latencies {
+                let found = worst.entry((longest.limit, longest.bound));
+                let found = found.or_insert_with(|| Worst {
+                    latency: *longest,
+                    spread: Spread::default(),
+                    case: outcome.id.clone(),
+                });
+                found.spread.merge(spread);
+                if found.latency.took < longest.took {
+                    (found.latency, found.case) = (*longest, outcome.id.clone());
+                }
+            }
+        }
+        let of_watch = self.watched.iter().filter_map(Watched::lags).cloned();
+        worst.into_values().chain(of_watch).collect()
+    }
+
+    /// The largest message of an event, in the first case that saw it.
+    fn largest_event(&self) -> Option<Largest> {
+        let seen = self.largest_events.iter().filter_map(|(run, bytes)| {
+            let case = self.outcomes.get(run)?.id.clone();
+            let bytes = *bytes;
+            (bytes > 0).then_some(Largest { bytes, case })
+        });
+        // Of several of the same size, `max_by_key` gives the last.
+        seen.rev().max_by_key(|largest| largest.bytes)
+    }
+
+    /// Processes the next entry of a watch, and judges the pods that are idle now.
+    fn watch(&mut self, entry: &Arc<Entry>) {
+        let quiet = self.watched.as_mut().map(|watched| watched.push(entry));
+        self.judge_pods(quiet.unwrap_or_default(), entry.seq);
+    }
+
+    fn judge_pods(&mut self, histories: Vec<CaseHistory>, at: Seq) {
+        let Some(watched) = &mut self.watched else {
+            return;
+        };
+        for history in histories {
+            let measure = Measure {
+                profiles: &self.plan.profiles,
+                known: &self.plan.known,
+                filled: &self.found.filled(),
+            };
+            let found = watched.judge(&history, &measure);
+            self.found.add_pod(at, found);
+        }
+        let tally = Tally {
+            case: WATCH.into(),
+            ended: at,
+            containers: usize::try_from(watched.totals.containers).unwrap_or(usize::MAX),
+            seen: BTreeMap::new(),
+        };
+        self.tallies.add(CaseRun(0), tally);
+    }
+
+    /// Whether a pod of a watch has changed lately, so that even relists without changes matter.
+    pub fn is_following_pods(&self) -> bool {
+        let watched = self.watched.as_ref();
+        watched.is_some_and(|watched| watched.pods.is_following())
+    }
+
+    /// Removes the violations of a watch since the last call.
+    pub fn take_news(&mut self) -> Vec<WatchNews> {
+        let watched = self.watched.as_mut();
+        watched.map(Watched::take_news).unwrap_or_default()
     }
 }

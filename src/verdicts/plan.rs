@@ -1,12 +1,13 @@
 //! The plan of a run, from its history.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use super::builtin::known_of;
-use super::fold::{Accepted, Scope};
+use rust_embed::RustEmbed;
+
 use super::known::{JudgedRun, Known, RuntimeFacts};
 use crate::case::{self, Case, Tier};
 use crate::history::{CaseRun, ExpectationFile, HostInstant, PlannedCase, RunInfo, RunPlan};
@@ -15,11 +16,27 @@ use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::{Levels, Outcome, Profile, Verdict};
 use crate::plan::{Facts, ProfileChoice, Selection};
 
+/// The part of a run to report, and its expectations.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    pub selection: Selection,
+    pub accepted: Accepted,
+}
+
+/// The known failures that do not fail a run.
+#[derive(Clone, Debug, Default)]
+pub enum Accepted {
+    /// Those that the run accepted when it was recorded.
+    #[default]
+    Recorded,
+    Listed(Box<Known>),
+    /// The built-in ones of the runtime.
+    Builtin,
+}
+
 /// The plan of a run, or the selected part.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Whether the history contains it; a truncated one may not.
-    pub(super) is_recorded: bool,
     pub(super) image: String,
     pub(super) foreign_pods: usize,
     /// The accepted known failures.
@@ -53,22 +70,32 @@ pub(super) enum Readable {
     Not(String, String),
 }
 
+/// As they were when the program was built; a debug build reads them as they are now.
+#[derive(RustEmbed)]
+#[folder = "ci/expectations"]
+#[include = "*.yaml"]
+struct Embedded;
+
+/// The name of a built-in file in the history of a run.
+const NAME: &str = "built-in expectations";
+
+/// Each file, with its parsed content. A run needs the one of its runtime, and the matrix makes
+/// hundreds of runs.
+static READ: LazyLock<Vec<(ExpectationFile, Known)>> = LazyLock::new(|| {
+    let files = builtin_files().into_iter();
+    // That each can be read is for the tests to say.
+    let read = files.filter_map(|file| Some((file.clone(), Known::parse(&file).ok()?)));
+    read.collect()
+});
+
 impl Default for Plan {
     fn default() -> Self {
         let run = (&RunInfo::default(), HostInstant::default());
-        Self::unrecorded(run, &Scope::default())
+        Self::of(&RunPlan::default(), run, &Scope::default())
     }
 }
 
 impl Plan {
-    /// The plan of a history before its own, until a case begins.
-    pub(super) fn unrecorded(run: (&RunInfo, HostInstant), scope: &Scope) -> Self {
-        Self {
-            is_recorded: false,
-            ..Self::of(&RunPlan::default(), run, scope)
-        }
-    }
-
     /// The selected part of a plan.
     pub(super) fn of(
         plan: &RunPlan,
@@ -125,7 +152,6 @@ impl Plan {
             wanted.then_some((run, invariant))
         });
         Self {
-            is_recorded: true,
             image: plan.image.clone(),
             foreign_pods: usize::try_from(plan.foreign_pods).unwrap_or(usize::MAX),
             known: Arc::new(known.for_a_run(run.clone())),
@@ -136,27 +162,6 @@ impl Plan {
             invariants: invariants.collect(),
             executions: executions.collect(),
             faults,
-        }
-    }
-
-    /// Adds a case of a history without a plan.
-    pub(super) fn add(&mut self, run: CaseRun, id: &str, definition: &str, selection: &Selection) {
-        if self.invariants.is_empty() {
-            let wanted = INVARIANTS
-                .iter()
-                .filter(|invariant| selection.selects_invariant(&invariant_facts(invariant)));
-            // Numbers that no case of such a history has reached.
-            let numbers = (0..u32::MAX).rev().map(CaseRun);
-            self.invariants = numbers.zip(wanted).collect();
-        }
-        let embedded = case::load::embedded().unwrap_or_default();
-        let now = embedded.into_iter().find(|case| case.id == id);
-        let case = Readable::of(&PlannedCase {
-            name: now.map_or(format!("recorded::{id}"), |case| case.name),
-            definition: definition.to_owned(),
-        });
-        if selection.selects(&case.facts()) {
-            self.executions.insert(run, Execution::new(case));
         }
     }
 }
@@ -312,4 +317,39 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
         began,
         duration: Duration::ZERO,
     }
+}
+
+/// All files, by their paths.
+pub fn builtin_files() -> Vec<ExpectationFile> {
+    let file = |name: Cow<'static, str>| {
+        let data = Embedded::get(&name)?.data.into_owned();
+        let path = format!("ci/expectations/{name}");
+        let text = String::from_utf8(data).ok()?;
+        Some(ExpectationFile { path, text })
+    };
+    Embedded::iter().filter_map(file).collect()
+}
+
+pub fn builtin() -> Vec<Known> {
+    READ.iter().map(|(_, known)| known.clone()).collect()
+}
+
+/// The file of a runtime, by the runtime's name; `None` if there is none.
+pub fn builtin_of(runtime: &str) -> Option<ExpectationFile> {
+    let (file, _) = found(runtime)?;
+    Some(ExpectationFile {
+        path: NAME.to_owned(),
+        ..file.clone()
+    })
+}
+
+/// The known failures of a runtime; empty without a file.
+pub(super) fn known_of(runtime: &str) -> Known {
+    let known = found(runtime).map(|(_, known)| known.clone());
+    known.unwrap_or_default().named(NAME)
+}
+
+fn found(runtime: &str) -> Option<&'static (ExpectationFile, Known)> {
+    let mut read = READ.iter();
+    read.find(|(_, known)| known.runtime.eq_ignore_ascii_case(runtime))
 }

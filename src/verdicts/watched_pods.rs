@@ -18,13 +18,11 @@ use crate::limits;
 
 mod followed;
 mod relist;
-mod unclaimed;
-mod untracked;
 
 use followed::Followed;
+use followed::Unclaimed;
+pub(super) use followed::{Loss, Untracked};
 use relist::{FailedRelist, PodListing, Relist, Relists, Step};
-use unclaimed::Unclaimed;
-pub(super) use untracked::{Loss, Untracked};
 
 #[derive(Debug)]
 pub(super) struct WatchedPods {
