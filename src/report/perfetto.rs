@@ -37,7 +37,7 @@ use crate::history::{
     StreamEnd, SubscriptionId,
 };
 use crate::outcome::{Outcome, Violation};
-use crate::report::printable::cut;
+use crate::report::printable::{cut, nanos};
 use crate::report::timeline::{Timeline, asks_only};
 
 /// The trace file of a history, with the violations in the outcomes of its run. The entries are in
@@ -192,8 +192,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn held_up(&mut self, by: Duration, text: DebugAnnotation) {
-        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        let began = self.now.saturating_sub(by).max(self.held_up);
+        let began = self.now.saturating_sub(nanos(by)).max(self.held_up);
         let path = within(self.places.of_case(None), "faults");
         let mark = Mark::new("fault", "the suite was held up", text);
         let track = self.trace.begin(&path, began, mark);

@@ -99,6 +99,11 @@ pub fn span(duration: Duration) -> String {
     }
 }
 
+/// Nanoseconds in 64 bits: up to 584 years.
+pub fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A duration in nanoseconds that may be negative.
 pub fn signed_span(nanos: i64) -> String {
     /// A smaller value is written as zero, without a sign.

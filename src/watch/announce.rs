@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::error::WatchError;
+use super::WatchError;
 use super::options::{WatchAllowance, WatchOptions};
 use crate::cri::Client;
 use crate::doctor::is_single_consumer;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::output::Output;
+use super::notice::Output;
 use crate::limits;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::outcome::{Level, Outcome, Profile, RunReport, Verdict};

@@ -15,19 +15,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::announce::{self, announce, refuse_theft};
-use super::error::WatchError;
-use super::notice::Notice;
+use super::notice::{Notice, Output, show};
 use super::observer::Observer;
 use super::options::WatchOptions;
-use super::output::{Output, show};
 use super::processes::Processes;
 use super::record::Record;
-use super::redact;
-use super::relisting::{RelistUnderWay, Relisting};
-use super::stream::{Stream, notice, overrun};
-use super::table;
-use super::throttle::Throttle;
+use super::stream::{RelistUnderWay, Relisting, Stream, Throttle, notice, overrun};
 use super::verdict::{Beginning, Ending};
+use super::{WatchError, redact, table};
 use crate::cri::Client;
 use crate::drive::{
     Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, RelistRequests, StreamError,

@@ -1,15 +1,16 @@
-//! Keeps an event stream open: opens it, reports its state, and reopens it after a pause.
+//! Keeps an event stream open: opens it, reports its state, and reopens it after a pause. Reports
+//! relists that take long, and repeated occurrences once per second.
 
 use std::time::Duration;
 
 use super::notice::Notice;
 use crate::cri::{Endpoint, Subscription};
-use crate::history::{HostInstant, StreamEnd, SubscriptionId};
-use crate::host;
+use crate::history::{Body, CallId, Entry, HostInstant, Request, StreamEnd, SubscriptionId};
 use crate::metrics::Metrics;
 use crate::pleg::{Moment, Next, Policy, Reconnect, StreamFate};
 use crate::recorder::Recorder;
-use crate::report::span;
+use crate::report::{nanos, span};
+use crate::{host, limits};
 
 /// The stream, if there is one, and when to reopen it.
 pub(super) struct Stream {
@@ -27,6 +28,42 @@ pub(super) struct Stream {
 /// The time after its request at which an open stream counts as live: an earlier relist may show
 /// changes from before the subscription was effective.
 const LIVE_AFTER: Duration = Duration::from_millis(500);
+
+/// The result of the last relist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relisting {
+    NotYet,
+    Works,
+    Fails,
+}
+
+/// The relist under way, from its calls, which are sequential.
+#[derive(Debug, Default)]
+pub(super) struct RelistUnderWay {
+    began: Option<HostInstant>,
+    ended: HostInstant,
+    call: Option<(CallId, &'static str, HostInstant)>,
+    /// Whether relists were reported as late, and none has been in time since.
+    is_late: bool,
+}
+
+/// The minimum interval between two reports.
+const PERIOD: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Throttle {
+    unreported: u64,
+    reported: Option<HostInstant>,
+}
+
+/// The effect of a stream's end on a kubelet: measured with 1.36.2 and containerd 2.1, of which
+/// one restart uses up all five retries within 0.5 ms.
+pub(super) const KUBELETS_GAVE_UP: &str = "if the runtime has restarted, a kubelet up to 1.37 has \
+     used up its retries and follows no events until it is restarted, too";
+
+pub(super) fn notice(what: &'static str, detail: String) -> Notice {
+    Notice::Stream { what, detail }
+}
 
 impl Stream {
     pub(super) fn new(endpoint: Endpoint, recorder: Recorder, metrics: Metrics) -> Self {
@@ -144,13 +181,68 @@ impl Stream {
     }
 }
 
-/// The effect of a stream's end on a kubelet: measured with 1.36.2 and containerd 2.1, of which
-/// one restart uses up all five retries within 0.5 ms.
-pub(super) const KUBELETS_GAVE_UP: &str = "if the runtime has restarted, a kubelet up to 1.37 has \
-     used up its retries and follows no events until it is restarted, too";
+impl RelistUnderWay {
+    pub(super) fn look_at(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::CallBegan {
+                call,
+                case: None,
+                request,
+                ..
+            } => {
+                if matches!(request, Request::ListSandboxes(_)) {
+                    let last = self.began.replace(entry.at);
+                    let took = last.map(|began| self.ended.since(began));
+                    self.is_late &= took.is_some_and(|took| took > limits::LATE_RELIST);
+                }
+                self.call = Some((*call, request.method(), entry.at));
+            }
+            Body::CallEnded { call, .. } if self.call.is_some_and(|(of, ..)| of == *call) => {
+                (self.call, self.ended) = (None, entry.at);
+            }
+            _ => {}
+        }
+    }
 
-pub(super) fn notice(what: &'static str, detail: String) -> Notice {
-    Notice::Stream { what, detail }
+    /// The time until the relist is late; `None` without a relist, or if it was already reported.
+    pub(super) fn late_in(&self, now: HostInstant) -> Option<Duration> {
+        let began = self
+            .began
+            .filter(|_| self.call.is_some() && !self.is_late)?;
+        Some(limits::LATE_RELIST.saturating_sub(now.since(began)))
+    }
+
+    /// Reports that the relist is late, and in which call.
+    pub(super) fn late(&mut self, now: HostInstant) -> Option<Notice> {
+        let (began, (_, method, asked)) = self.began.zip(self.call)?;
+        self.is_late = true;
+        let [all, call] = [began, asked].map(|since| now.since(since).as_secs_f64());
+        let detail = format!(
+            "the relist has taken {all:.1} s so far: {method} has not answered for {call:.1} s; a \
+             kubelet gives it up after 2 minutes, and its node is not ready after 3 minutes"
+        );
+        Some(notice("relist-late", detail))
+    }
+}
+
+impl Throttle {
+    /// Counts an occurrence. Returns the number since the last report, if one is due.
+    pub(super) fn happened(&mut self, now: HostInstant) -> Option<u64> {
+        self.unreported += 1;
+        self.due(now)
+    }
+
+    /// The number of occurrences since the last report, if there are any and a report is due.
+    pub(super) fn due(&mut self, now: HostInstant) -> Option<u64> {
+        let is_due = self
+            .reported
+            .is_none_or(|reported| now.since(reported) >= PERIOD);
+        if self.unreported == 0 || !is_due {
+            return None;
+        }
+        self.reported = Some(now);
+        Some(std::mem::take(&mut self.unreported))
+    }
 }
 
 /// A notice about events that were lost in the suite.
@@ -169,9 +261,33 @@ fn moment(at: HostInstant) -> Moment {
 }
 
 fn later(at: HostInstant, by: Duration) -> HostInstant {
-    let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
     HostInstant {
-        monotonic_ns: at.monotonic_ns.saturating_add(by),
+        monotonic_ns: at.monotonic_ns.saturating_add(nanos(by)),
         ..at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> HostInstant {
+        HostInstant {
+            monotonic_ns: ms * 1_000_000,
+            ..HostInstant::default()
+        }
+    }
+
+    #[test]
+    fn it_is_said_at_once_and_then_once_a_second() {
+        let mut repeated = Throttle::default();
+        assert_eq!(repeated.due(at(0)), None);
+        assert_eq!(repeated.happened(at(1)), Some(1));
+        for ms in 2..1000 {
+            assert_eq!(repeated.happened(at(ms)), None);
+        }
+        assert_eq!(repeated.happened(at(1001)), Some(999));
+        assert_eq!(repeated.due(at(5000)), None);
+        assert_eq!(repeated.happened(at(5001)), Some(1));
     }
 }

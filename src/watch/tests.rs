@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use expect_test::expect;
 
-use super::notice::Notice;
+use super::notice::{Notice, json, line};
 use super::observer::{Observer, synced_pod};
-use super::output::json;
-use super::text;
 use crate::history::{
     Body, ContainerId, ContainerMetadata, ContainerState, ContainerStatus, Entry, Event, EventKind,
     ExpectationFile, PodUid, RunEnd, RunInfo, RunPlan, SandboxId, SandboxMetadata, SandboxStatus,
@@ -57,7 +55,7 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
         events that would make a kubelet panic: 0
         outages of the stream: 0, 0.0 ms in all, in which no event is missed
         relists: 44"#]]
-    .assert_eq(&anstream::adapter::strip_str(&text::line(at(0), &summary)).to_string());
+    .assert_eq(&anstream::adapter::strip_str(&line(at(0), &summary)).to_string());
 }
 
 /// A STARTED, of a pod of a kubelet if there is a label.
@@ -147,7 +145,7 @@ fn an_outage_is_said_to_end_events_for_kubelets() {
             ..WatchTotals::default()
         };
         let summary = Notice::Summary(Observer::new(at(0), Profile::Cache).summary(at(1), &totals));
-        text::line(at(1), &summary).contains("follows no events until it is restarted")
+        line(at(1), &summary).contains("follows no events until it is restarted")
     };
     assert_eq!([0, 1].map(said), [false, true]);
 }
@@ -373,7 +371,7 @@ fn ids_without_end_are_shown_and_not_followed() {
 
 #[test]
 fn a_line_about_the_stream_has_its_time() {
-    let line = text::line(
+    let line = line(
         at(0),
         &super::stream::notice("live", "it is live".to_owned()),
     );
@@ -455,7 +453,7 @@ fn a_kubelets_panic_is_reported() {
     };
     event.containers[0].image = None;
     let notice = node.observer.event(at(1000), &event);
-    assert!(text::line(at(1000), &notice).contains("a kubelet would panic: "));
+    assert!(line(at(1000), &notice).contains("a kubelet would panic: "));
     assert_eq!(node.summary(at(1000)).panics, 1);
 }
 

@@ -1,8 +1,7 @@
 //! The first and last entries of a watch, and its verdict.
 
-use super::history_file::HistoryFile;
 use super::options::WatchOptions;
-use super::record::Record;
+use super::record::{HistoryFile, Record};
 use crate::cri::Client;
 use crate::history::{Body, Entry, HostInstant, RunEnd, RunId, RunInfo, RunPlan, Seq};
 use crate::host::{self, Kernel};

@@ -7,9 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use expect_test::Expect;
 
-use super::super::notice::{Notice, Summary};
+use super::super::notice::{Notice, Summary, line};
 use super::super::observer::Observer;
-use super::super::text;
 use crate::drive::Relist;
 use crate::history::{
     Body, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
@@ -314,10 +313,7 @@ impl Node {
     }
 
     pub(super) fn text(&self) -> String {
-        let lines = self
-            .reported
-            .iter()
-            .map(|(at, notice)| text::line(*at, notice));
+        let lines = self.reported.iter().map(|(at, notice)| line(*at, notice));
         let text = lines.collect::<Vec<_>>().join("\n");
         anstream::adapter::strip_str(&text).to_string()
     }
