@@ -8,23 +8,18 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::arrivals::Arrivals;
-use super::churn::change;
-use super::error::MeasureError;
-use super::follower::Follower;
-use super::measurement::Results;
-use super::measurement::{EventsCell, RampStep};
+use super::follower::{Arrivals, Follower};
+use super::measurement::{EventsCell, RampStep, Results, Sample};
 use super::options::{EventsOptions, ascending};
-use super::population::{Pod, Population};
-use super::ramp;
-use super::sample::{Sample, nanos};
-use super::session;
+use super::population::{Pod, Population, change};
+use super::{MeasureError, session};
 use crate::cri::Subscription;
 use crate::doctor::is_single_consumer;
 use crate::drive::Session;
 use crate::history::SubscriptionId;
-use crate::host;
+use crate::report::nanos;
 use crate::workload::Workload;
+use crate::{host, limits};
 
 /// Measures all cells. Fails if the runtime cannot be used any more; the results then hold the
 /// figures so far.
@@ -85,7 +80,7 @@ impl<'a> Cell<'a> {
         let pods = self.population.pods().len();
         let mut steps: Vec<RampStep> = Vec::new();
         let (mut alone, mut deadline) = (None, None);
-        for parallel in ramp::steps(pods) {
+        for parallel in ramp(pods) {
             session::progress(&format!(
                 "{pods} pods, {} subscribers, {parallel} changes at once",
                 self.streams
@@ -95,10 +90,10 @@ impl<'a> Cell<'a> {
             let took = host::elapsed(began);
             self.follower.check()?;
             let is_first = steps.is_empty();
-            if !is_first && !ramp::is_representative(sample.changes, options.changes) {
+            if !is_first && !is_representative(sample.changes, options.changes) {
                 break;
             }
-            let lags = !is_first && ramp::lags(alone, sample.median(), sample.missing);
+            let lags = !is_first && lags(alone, sample.median(), sample.missing);
             steps.push(self.figures(parallel, &sample, took, lags));
             if is_first {
                 alone = sample.median();
@@ -142,7 +137,7 @@ impl<'a> Cell<'a> {
 
     fn figures(&self, parallel: usize, sample: &Sample, took: Duration, lags: bool) -> RampStep {
         let simulated = self.population.session().options().kernel.is_simulated();
-        let rate = ramp::rate(sample.changes, took);
+        let rate = rate(sample.changes, took);
         RampStep {
             parallel,
             killed: sample.changes,
@@ -184,5 +179,80 @@ impl Worker {
             sample.add(&delays, self.watchers);
         }
         Ok(sample)
+    }
+}
+
+/// The number of parallel changes in each step: twice that of the previous one, and finally one in
+/// each pod.
+fn ramp(pods: usize) -> impl Iterator<Item = usize> {
+    let doubled = move |parallel: &usize| match *parallel {
+        all if all == pods => None,
+        parallel => Some((parallel * 2).min(pods)),
+    };
+    std::iter::successors((pods > 0).then_some(1), doubled)
+}
+
+/// Whether events lag: some are missing, or their median latency is more than twice that of
+/// sequential changes, and exceeds the delay of the host's scheduler.
+fn lags(alone: Option<Duration>, now: Option<Duration>, missing: usize) -> bool {
+    let doubled = |alone: Duration, now| now > alone.max(limits::LAG_FLOOR) * 2;
+    match (alone, now) {
+        (Some(alone), Some(now)) => missing > 0 || doubled(alone, now),
+        // Events that came before come no more.
+        (Some(_), None) => true,
+        (None, _) => false,
+    }
+}
+
+/// Whether a step cut short by the time limit is representative.
+fn is_representative(changes: usize, wanted: usize) -> bool {
+    changes * 2 >= wanted
+}
+
+/// Create, start, exit and remove of the containers as changes per second; `None` if no time has
+/// passed.
+fn rate(containers: usize, took: Duration) -> Option<f64> {
+    const CHANGES_OF_EACH: f64 = 4.0;
+    let containers = u32::try_from(containers).unwrap_or(u32::MAX);
+    let seconds = took.as_secs_f64();
+    (seconds > 0.0).then(|| CHANGES_OF_EACH * f64::from(containers) / seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_doubled_until_each_pod_changes() {
+        let of = |pods| ramp(pods).collect::<Vec<_>>();
+        assert_eq!(of(10), [1, 2, 4, 8, 10]);
+        assert_eq!(of(8), [1, 2, 4, 8]);
+        assert_eq!(of(1), [1]);
+        assert!(of(0).is_empty());
+    }
+
+    #[test]
+    fn a_doubled_median_is_a_lag_unless_it_is_the_schedulers() {
+        let us = |micros| Some(Duration::from_micros(micros));
+        assert!(!lags(us(3_000), us(6_000), 0));
+        assert!(lags(us(3_000), us(6_001), 0));
+        assert!(!lags(us(100), us(2_000), 0));
+        assert!(lags(us(100), us(2_001), 0));
+        assert!(lags(us(100), us(100), 1));
+        assert!(lags(us(100), None, 9));
+        assert!(!lags(None, us(100), 0));
+    }
+
+    #[test]
+    fn half_a_step_shows_something() {
+        assert!(is_representative(50, 100));
+        assert!(!is_representative(49, 100));
+    }
+
+    #[test]
+    fn a_container_is_four_changes() {
+        let found = rate(30, Duration::from_secs(10)).unwrap();
+        assert!((found - 12.0).abs() < 1e-9, "{found}");
+        assert_eq!(rate(30, Duration::ZERO), None);
     }
 }

@@ -58,8 +58,8 @@ pub fn growth(samples: &str) -> Result<String, String> {
 }
 
 fn parse(line: &str) -> Option<(f64, &str, &str, f64)> {
-    let fields: Vec<&str> = line.split('\t').collect();
-    let [at, count, life, number] = fields[..] else {
+    let columns: Vec<&str> = line.split('\t').collect();
+    let [at, count, life, number] = columns[..] else {
         return None;
     };
     Some((at.parse().ok()?, count, life, number.parse().ok()?))
@@ -104,7 +104,7 @@ fn median(numbers: &[f64]) -> f64 {
 mod tests {
     use expect_test::expect;
 
-    use super::growth;
+    use super::*;
 
     #[test]
     fn growth_is_measured_within_each_life() {
@@ -112,8 +112,9 @@ mod tests {
         for second in (0..3600_u32).step_by(60) {
             let (life, age) = (second / 1800, second % 1800);
             let noise = second / 60 % 3;
-            samples += &format!("{second}\tthreads\t{life}\t{}\n", 10 + noise);
-            samples += &format!("{second}\tmemory\t{life}\t{}\n", 1000 + age);
+            let (threads, memory) = (10 + noise, 1000 + age);
+            let _ = writeln!(samples, "{second}\tthreads\t{life}\t{threads}");
+            let _ = writeln!(samples, "{second}\tmemory\t{life}\t{memory}");
         }
         samples += "3600\tmounts\t-\t5\n";
         expect![[r"

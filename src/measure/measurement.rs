@@ -1,10 +1,13 @@
 //! The figures of a measurement, as `--json` writes them. Times are in nanoseconds.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::history::Host;
+use crate::outcome::Spread;
+use crate::report::nanos;
 use crate::run::Surroundings;
 
 /// The version of the format. It changes with a field that is renamed, removed or changes its
@@ -183,6 +186,16 @@ pub(super) struct Results {
     measurement: Arc<Mutex<Option<Measurement>>>,
 }
 
+/// The figures of some changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// The number of ended containers.
+    pub(super) changes: usize,
+    /// The number of observations missing at the timeout.
+    pub(super) missing: usize,
+    delays: Spread,
+}
+
 impl Results {
     /// Records the facts about the node.
     pub(super) fn begin(&self, surroundings: &Surroundings) {
@@ -233,6 +246,38 @@ impl Results {
     }
 }
 
+impl Sample {
+    /// Adds one change, with the number of watchers and the delays of those that learned of it.
+    pub(super) fn add(&mut self, delays: &[Duration], watchers: usize) {
+        self.changes += 1;
+        self.missing += watchers.saturating_sub(delays.len());
+        for delay in delays {
+            self.delays.add(*delay);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.changes += other.changes;
+        self.missing += other.missing;
+        self.delays.merge(&other.delays);
+    }
+
+    /// The median; `None` without delays.
+    pub(super) fn median(&self) -> Option<Duration> {
+        self.delays.percentile(50)
+    }
+
+    /// The quantiles of the delays; `None` without delays.
+    pub(super) fn times(&self) -> Option<Times> {
+        Some(Times {
+            samples: self.delays.count(),
+            median_ns: nanos(self.median()?),
+            p99_ns: nanos(self.delays.percentile(99)?),
+            worst_ns: nanos(self.delays.percentile(100)?),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,5 +302,29 @@ mod tests {
         assert_eq!(cell.rate_with_lag, Some(35.0));
         let never = EventsCell::from_steps(10, 2, vec![step(40.0, false)]);
         assert_eq!(never.rate_with_lag, None);
+    }
+
+    #[test]
+    fn each_watcher_that_did_not_hear_is_counted() {
+        let ms = Duration::from_millis;
+        let mut sample = Sample::default();
+        sample.add(&[ms(2), ms(4)], 2);
+        let mut other = Sample::default();
+        other.add(&[ms(6)], 2);
+        other.add(&[], 2);
+        sample.merge(&other);
+        assert_eq!((sample.changes, sample.missing), (3, 3));
+        let times = sample.times().unwrap();
+        assert_eq!(times.samples, 3);
+        // A class of `Spread` is at most 1/64 wide.
+        assert!(
+            (4_000_000..4_100_000).contains(&times.median_ns),
+            "{times:?}"
+        );
+        assert!(
+            (6_000_000..6_100_000).contains(&times.worst_ns),
+            "{times:?}"
+        );
+        assert_eq!(Sample::default().times(), None);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::error::MeasureError;
+use super::MeasureError;
 use super::measurement::{Load, Watching};
 use crate::drive::PodOptions;
 use crate::limits;

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::MeasureError;
 use super::measurement::Results;
 use super::options::{MeasureAllowance, MeasureCommand, MeasureOptions};
-use super::{events, page, pleg, table};
+use super::{MeasureError, events, pleg, table};
 use crate::drive::{Allowance, DriveOptions, Session};
 use crate::files::{Draft, OutputError};
 use crate::report::printable;
@@ -51,7 +50,7 @@ pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, Measur
         })?;
     }
     if let Some(html) = html {
-        html.complete(|out| out.write_all(page::page(&measurement).as_bytes()))?;
+        html.complete(|out| out.write_all(table::page(&measurement).as_bytes()))?;
     }
     terminal::print(&table::text(&measurement))?;
     Ok(conclude(&measurement.faults))
