@@ -14,16 +14,12 @@ mod configz;
 mod crio;
 mod examine;
 mod finding;
-mod known_versions;
 mod kubelet;
-mod kubelet_log;
-mod kubelet_metrics;
-mod leftovers;
-mod node;
+mod kubelet_traces;
 mod runtime;
 #[cfg(test)]
 mod tests;
 
 pub use examine::{DoctorError, DoctorOptions, examine};
 pub use finding::{Diagnosis, schema};
-pub use known_versions::is_single_consumer;
+pub use runtime::is_single_consumer;

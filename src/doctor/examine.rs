@@ -1,4 +1,5 @@
-//! Collects the facts about a node, and derives the findings from them.
+//! Collects the facts about a node, and derives the findings from them: here those about its
+//! kernel, its operating system and leftovers of earlier runs of this suite.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +11,6 @@ use super::crio::{self, CrioConfig};
 use super::finding::{Area, Diagnosis, FORMAT, Finding, Readiness, RuntimeName, Status};
 use super::kubelet::Kubelets;
 use super::runtime::{self, RuntimeFacts, Stream};
-use super::{leftovers, node};
 use crate::cri::{Client, ConnectError, Endpoint};
 use crate::drive::{self, RecordingClient};
 use crate::history;
@@ -39,6 +39,9 @@ pub struct DoctorOptions {
 
 /// The displayed endpoint if there is none.
 const NO_ENDPOINT: &str = "none";
+
+/// The maximum number of listed leftovers.
+const LISTED: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
@@ -132,8 +135,8 @@ impl Facts {
             Err(fault) => findings.push(unreachable(&self.endpoint, fault)),
         }
         findings.extend(self.kubelets.findings(self.runtime.as_ref().ok()));
-        findings.extend(node::findings(self.host.as_ref(), &self.root));
-        findings.extend(self.leftovers.as_deref().map(leftovers::finding));
+        findings.extend(node_findings(self.host.as_ref(), &self.root));
+        findings.extend(self.leftovers.as_deref().map(leftovers_finding));
         findings.sort_by_key(|finding| finding.status);
         let version = self.runtime.as_ref().ok().map(|facts| &facts.version);
         Diagnosis {
@@ -159,4 +162,76 @@ fn unreachable(endpoint: &str, fault: &str) -> Finding {
     Finding::new(place, "runtime-unreachable", finding, endpoint)
         .why("Whether it sends events is unknown.")
         .fix("Start the runtime, run this as root, or name its socket with --runtime-endpoint.")
+}
+
+/// The finding, given one line per leftover.
+pub(super) fn leftovers_finding(leftovers: &[String]) -> Finding {
+    let read = "ListPodSandbox, ListContainers, ListImages, /var/log, cgroups";
+    if leftovers.is_empty() {
+        let (id, finding) = (
+            "no-leftovers",
+            "no earlier run of this suite left anything behind",
+        );
+        return Finding::new((Area::Leftovers, Status::Ok), id, finding, read);
+    }
+    let mut listed = leftovers
+        .iter()
+        .take(LISTED)
+        .map(String::as_str)
+        .collect::<Vec<_>>();
+    let more = leftovers.len().saturating_sub(LISTED);
+    let more = format!("{more} more");
+    if leftovers.len() > LISTED {
+        listed.push(&more);
+    }
+    let finding = format!(
+        "earlier runs of this suite left behind: {}",
+        listed.join(", ")
+    );
+    Finding::new((Area::Leftovers, Status::Note), "leftovers", finding, read)
+        .why("They use resources of the node, and a kubelet reports containers that it does not know.")
+        .fix("cri-event-conformance cleanup, with --runtime-endpoint of the runtime of the run")
+}
+
+/// The findings, from the kernel's facts and the files of the node.
+fn node_findings(facts: Option<&history::Host>, root: &FileTree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let Some(facts) = facts {
+        let cgroup = facts.cgroup.as_deref().unwrap_or("unknown");
+        found.push(Finding::new(
+            (Area::Host, Status::Ok),
+            "kernel",
+            format!("kernel {}, cgroup version {cgroup}", facts.kernel),
+            "/proc/sys/kernel/osrelease, /proc/self/mounts",
+        ));
+    }
+    if is_openshift(root) {
+        found.push(openshift());
+    }
+    found
+}
+
+fn is_openshift(root: &FileTree) -> bool {
+    let release = root.read("/etc/os-release").unwrap_or_default();
+    let mut lines = release.lines();
+    lines.any(|line| line.starts_with("OPENSHIFT_VERSION=") || line == "ID=\"rhcos\"")
+}
+
+fn openshift() -> Finding {
+    let finding = Finding::new(
+        (Area::Host, Status::Note),
+        "openshift",
+        "this is a node of OpenShift, which has no field of its own for Evented PLEG",
+        "/etc/os-release",
+    );
+    finding
+        .why(
+            "`nodes.config` was proposed to have one and never got it. What counts are the files \
+             that the machine config operator has written on this node.",
+        )
+        .fix(
+            "Switch the gate on by a FeatureGate with `featureSet: CustomNoUpgrade`, and CRI-O's \
+             events by a MachineConfig with a file in /etc/crio/crio.conf.d.",
+        )
+        .source("https://github.com/openshift/enhancements/pull/1368")
 }

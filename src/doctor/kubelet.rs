@@ -5,8 +5,7 @@ use std::path::Path;
 
 use super::configz::{self, KubeletConfig};
 use super::finding::{Area, Finding, Status};
-use super::kubelet_log::{self, Log};
-use super::kubelet_metrics::KubeletMetrics;
+use super::kubelet_traces::{self, KubeletMetrics, Log};
 use super::runtime::RuntimeFacts;
 use crate::history::CgroupDriver;
 use crate::host::{FileTree, KubeletProcess, KubeletSettings, kubelets, socket_clients};
@@ -72,7 +71,7 @@ impl Kubelets {
         let own = all.iter().find(uses).map(|process| Kubelet {
             settings: process.settings(),
             version: process.version(root).map_err(|fault| fault.to_string()),
-            log: kubelet_log::read(root, process),
+            log: kubelet_traces::read(root, process),
             process: process.clone(),
         });
         Self {

@@ -264,9 +264,9 @@ fn what_is_wrong_comes_with_a_reason_and_a_way_out() {
 
 #[test]
 fn leftovers_are_listed_and_decide_nothing() {
-    let left = super::leftovers::finding(&["sandbox 6f1c".to_owned()]);
+    let left = super::examine::leftovers_finding(&["sandbox 6f1c".to_owned()]);
     assert_eq!(left.status, Status::Note);
     assert!(left.finding.contains("sandbox 6f1c"), "{left:?}");
-    let none = super::leftovers::finding(&[]);
+    let none = super::examine::leftovers_finding(&[]);
     assert_eq!(none.status, Status::Ok);
 }
