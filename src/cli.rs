@@ -2,23 +2,23 @@
 
 mod args;
 mod commands;
-mod config;
-mod defects;
-mod mistyped_command;
+mod mistakes;
 mod reports;
 mod sonobuoy;
 mod target;
 
-pub use args::Cli;
-
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use crate::case::load::LoadError;
 use crate::doctor::DoctorError;
+use crate::files::OutputError;
 use crate::measure::MeasureError;
 use crate::run::{Exit, RunError};
 use crate::watch::WatchError;
 use crate::{host, terminal};
+
+pub use args::Cli;
 
 pub fn main() -> ExitCode {
     // A run starts this program again for a subscriber that is a process of its own.
@@ -68,6 +68,15 @@ impl Fault {
         }
     }
 
+    /// A mistake of the user.
+    fn usage(fault: impl Display) -> Self {
+        Self::new(Exit::Usage, format!("error: {fault}"))
+    }
+
+    fn undecided(fault: impl Display) -> Self {
+        Self::new(Exit::Undecided, format!("error: {fault}"))
+    }
+
     /// The message on one line, without the `error:` prefix.
     fn in_one_line(&self) -> String {
         let lines = self.message.trim_start_matches("error: ").lines();
@@ -103,6 +112,18 @@ impl From<RunError> for Fault {
     }
 }
 
+impl From<LoadError> for Fault {
+    fn from(fault: LoadError) -> Self {
+        RunError::from(fault).into()
+    }
+}
+
+impl From<OutputError> for Fault {
+    fn from(fault: OutputError) -> Self {
+        RunError::from(fault).into()
+    }
+}
+
 impl From<WatchError> for Fault {
     fn from(fault: WatchError) -> Self {
         Self::new(fault.exit(), format!("error: {}", chain(&fault)))
@@ -117,11 +138,10 @@ impl From<MeasureError> for Fault {
 
 impl From<DoctorError> for Fault {
     fn from(fault: DoctorError) -> Self {
-        let exit = match fault {
-            DoctorError::Root { .. } => Exit::Usage,
-            DoctorError::System(_) => Exit::Undecided,
-        };
-        Self::new(exit, format!("error: {}", chain(&fault)))
+        match fault {
+            DoctorError::Root { .. } => Self::usage(chain(&fault)),
+            DoctorError::System(_) => Self::undecided(chain(&fault)),
+        }
     }
 }
 

@@ -6,9 +6,6 @@
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
-mod conflicts;
-mod inputs;
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +13,7 @@ use std::time::Duration;
 use clap::builder::StyledStr;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use super::mistakes;
 use super::reports::{CompareArgs, GateArgs, MatrixReportArgs, SchemaArg};
 use super::sonobuoy::SonobuoyArgs;
 use crate::doctor::DoctorOptions;
@@ -66,7 +64,7 @@ impl Cli {
 
     /// The command line as help, completions and manual pages show it.
     pub(super) fn shown() -> clap::Command {
-        conflicts::hide(Self::command())
+        mistakes::hide(Self::command())
     }
 
     /// Parses arguments that begin with the name of the program.
@@ -75,9 +73,9 @@ impl Cli {
     ) -> Result<Self, clap::Error> {
         let mut command = Self::shown();
         let matches = command.try_get_matches_from_mut(args)?;
-        conflicts::refuse(&mut command, &matches)?;
-        inputs::refuse_to_overwrite(&mut command, &matches)?;
-        let leaves_stdout = inputs::use_stdout(&mut command, &matches)?;
+        mistakes::refuse(&mut command, &matches)?;
+        mistakes::refuse_to_overwrite(&mut command, &matches)?;
+        let leaves_stdout = mistakes::use_stdout(&mut command, &matches)?;
         Ok(Self {
             leaves_stdout,
             ..Self::from_arg_matches(&matches)?

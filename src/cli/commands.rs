@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use tokio::runtime::Runtime;
 
 use super::args::{ArchiveFormat, Cli, Command};
-use super::{Fault, chain, defects, mistyped_command, reports, sonobuoy, target};
+use super::{Fault, chain, mistakes, reports, sonobuoy, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
@@ -22,14 +22,12 @@ use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
 use crate::host::{self, LogDirectory};
-use crate::limits;
 use crate::measure::measure;
 use crate::model::{self, Behaviour, ServeError};
-use crate::report;
 use crate::run::{self, Endpoints, Exit, RunError, RunOptions, Target};
-use crate::terminal;
 use crate::watch::{WatchOptions, watch};
 use crate::workload::{Image, imported_name};
+use crate::{limits, report, terminal};
 
 /// Bytes per read: more than most entries of a history have.
 const READ_AT_ONCE: usize = 1 << 17;
@@ -69,14 +67,14 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Measure(options)) => Ok(measure(&target(cli)?, options)?),
         Some(Command::Doctor(options)) => diagnose(cli, options),
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
-        Some(Command::Defects) => print(defects::list()?.as_bytes()),
+        Some(Command::Defects) => print(reports::defects()?.as_bytes()),
         Some(Command::Matrix(options)) => {
-            let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
+            let cases = run::read_cases(cli.run.cases.as_deref())?;
             let endpoints = match cli.connection.runtime_endpoint {
                 Some(_) => relayed(cli)?,
                 None => None,
             };
-            defects::matrix(options, endpoints, &cases)
+            reports::matrix(options, endpoints, &cases)
         }
         Some(Command::Explore(options)) => take_walks(cli, options),
         Some(Command::Compare(args)) => {
@@ -109,16 +107,15 @@ pub(super) fn run_cases(cli: &Cli, reports: Option<&Path>) -> Result<Exit, Fault
     if let Some(reports) = reports {
         options.report.report_dir = Some(reports.to_owned());
     }
-    let cases = run::read_cases(options.cases.as_deref()).map_err(run::RunError::from)?;
+    let cases = run::read_cases(options.cases.as_deref())?;
     let selection = &mut options.selection;
-    mistyped_command::refuse(&selection.filters, &cases)?;
+    mistakes::refuse_commands(&selection.filters, &cases)?;
     if let Some(report) = &options.rerun_failed {
         selection.only = Some(run::failed_in(report, &cases).map_err(RunError::from)?);
     }
     if options.list {
         let mut listed = Vec::new();
-        let requirements =
-            run::read_requirements(options.cases.as_deref()).map_err(RunError::from)?;
+        let requirements = run::read_requirements(options.cases.as_deref())?;
         let format = options.report.format;
         run::list(cases, &requirements, selection, format, &mut listed)?;
         return print(&listed);
@@ -153,43 +150,35 @@ fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
 
 fn take_walks(cli: &Cli, options: &ExploreOptions) -> Result<Exit, Fault> {
     let target = target(cli)?;
-    let requirements = run::read_requirements(None).map_err(RunError::from)?;
+    let requirements = run::read_requirements(None)?;
     match explore(options, &target, &requirements, &mut terminal::Output) {
         Ok(explored) => Ok(explored.exit()),
         Err(ExploreError::Run(fault)) => Err(fault.into()),
-        Err(fault @ ExploreError::Expectations { .. }) => {
-            Err(Fault::new(Exit::Usage, format!("error: {fault}")))
-        }
-        Err(fault) => Err(Fault::new(
-            Exit::Undecided,
-            format!("error: {}", chain(&fault)),
-        )),
+        Err(fault @ ExploreError::Expectations { .. }) => Err(Fault::usage(fault)),
+        Err(fault) => Err(Fault::undecided(chain(&fault))),
     }
 }
 
 fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {
-    let requirements = run::read_requirements(cases).map_err(RunError::from)?;
-    let cases = run::read_cases(cases).map_err(RunError::from)?;
+    let requirements = run::read_requirements(cases)?;
+    let cases = run::read_cases(cases)?;
     Ok(Catalogue::new(
         cases,
         requirements,
-        defects::load_defects()?,
+        reports::load_defects()?,
     ))
 }
 
 fn explain(catalogue: &Catalogue, id: &str) -> Result<Exit, Fault> {
-    let text = catalogue
-        .explain(id)
-        .map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
+    let text = catalogue.explain(id).map_err(Fault::usage)?;
     print(text.as_bytes())
 }
 
 fn write_pages(catalogue: &Catalogue, directory: &Path) -> Result<Exit, Fault> {
-    files::create_directory("pages", directory).map_err(RunError::from)?;
+    files::create_directory("pages", directory)?;
     for page in catalogue.pages() {
-        let draft = Draft::open("page", &directory.join(page.file)).map_err(RunError::from)?;
-        let written = draft.complete(|file| file.write_all(page.text.as_bytes()));
-        written.map_err(RunError::from)?;
+        let draft = Draft::open("page", &directory.join(page.file))?;
+        draft.complete(|file| file.write_all(page.text.as_bytes()))?;
     }
     Ok(Exit::Conformant)
 }
@@ -218,17 +207,13 @@ fn connected(cli: &Cli) -> Result<Endpoints, Fault> {
 }
 
 fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
-    let usage =
-        |fault: &dyn std::error::Error| Fault::new(Exit::Usage, format!("error: {}", chain(fault)));
+    let usage = |fault: &dyn std::error::Error| Fault::usage(chain(fault));
     let endpoint: Endpoint = listen.parse().map_err(|fault| usage(&fault))?;
     target::require_date(host::now())?;
     match model::serve(&endpoint, behaviour) {
         Ok(()) => Ok(Exit::Conformant),
         Err(fault @ ServeError::Listen(_)) => Err(usage(&fault)),
-        Err(fault) => {
-            let message = format!("error: {}", chain(&fault));
-            Err(Fault::new(Exit::Undecided, message))
-        }
+        Err(fault) => Err(Fault::undecided(chain(&fault))),
     }
 }
 
@@ -282,11 +267,9 @@ impl Cli {
 }
 
 fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> Result<Exit, Fault> {
-    let undecided = |fault: &dyn std::error::Error| {
-        Fault::new(Exit::Undecided, format!("error: {}", chain(fault)))
-    };
-    let directories = LogDirectory::found(logs)
-        .map_err(|fault| Fault::new(Exit::Usage, format!("error: --log-dir: {fault}")))?;
+    let undecided = |fault: &dyn std::error::Error| Fault::undecided(chain(fault));
+    let directories =
+        LogDirectory::found(logs).map_err(|fault| Fault::usage(format!("--log-dir: {fault}")))?;
     let runtime = Runtime::new().map_err(|fault| undecided(&fault))?;
     let swept = runtime.block_on(async {
         let client =
@@ -300,13 +283,10 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
     print_swept(&swept)?;
     match &swept.failures[..] {
         [] => Ok(Exit::Conformant),
-        failures => Err(Fault::new(
-            Exit::Undecided,
-            format!(
-                "error: not removed:\n  {}\nrestart the runtime, then run this again",
-                failures.join("\n  ")
-            ),
-        )),
+        failures => Err(Fault::undecided(format!(
+            "not removed:\n  {}\nrestart the runtime, then run this again",
+            failures.join("\n  ")
+        ))),
     }
 }
 
@@ -364,21 +344,20 @@ fn image(
             ArchiveFormat::DockerArchive => image.write_docker_archive(&tags, out),
         })
     });
-    written.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
+    written.map_err(Fault::usage)?;
     print(format!("{}: {}\n", output.display(), tags.join(", ")).as_bytes())
 }
 
 /// The image of this program, and its name.
 fn suite_image() -> Result<(Image, String), Fault> {
-    let fault = |fault: &str| Fault::new(Exit::Usage, format!("error: {fault}"));
     if cfg!(not(target_feature = "crt-static")) {
-        return Err(fault(
+        return Err(Fault::usage(
             "this program is linked dynamically, and its image would lack the libraries: use the one \
              of a release, or build it with RUSTFLAGS='-C target-feature=+crt-static'",
         ));
     }
     let program = std::fs::read("/proc/self/exe")
-        .map_err(|error| fault(&format!("read this program as /proc/self/exe: {error}")))?;
+        .map_err(|fault| Fault::usage(format!("read this program as /proc/self/exe: {fault}")))?;
     let name = concat!(
         "localhost/",
         env!("CARGO_PKG_NAME"),
@@ -399,19 +378,16 @@ fn manual(directory: &Path) -> Result<Exit, Fault> {
         let draft = Draft::open("manual page", &directory.join(page.get_filename()))?;
         draft.complete(|out| page.render(out))
     }
-    files::create_directory("manual pages", directory).map_err(RunError::from)?;
+    files::create_directory("manual pages", directory)?;
     let mut command = Cli::shown();
     command.build();
-    write(&command, directory).map_err(RunError::from)?;
+    write(&command, directory)?;
     Ok(Exit::Conformant)
 }
 
 fn show(path: &Path) -> Result<Exit, Fault> {
     let failed = |fault: &dyn std::fmt::Display| {
-        Fault::new(
-            Exit::Usage,
-            format!("error: read the history {}: {fault}", path.display()),
-        )
+        Fault::usage(format!("read the history {}: {fault}", path.display()))
     };
     let file = files::open(path).map_err(|fault| failed(&fault))?;
     let source = BufReader::with_capacity(READ_AT_ONCE, file);
@@ -466,9 +442,6 @@ fn printed(result: io::Result<()>) -> Result<Exit, Fault> {
     match result {
         Ok(()) => Ok(Exit::Conformant),
         Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Conformant),
-        Err(fault) => Err(Fault::new(
-            Exit::Undecided,
-            format!("error: print: {fault}"),
-        )),
+        Err(fault) => Err(Fault::undecided(format!("print: {fault}"))),
     }
 }

@@ -1,19 +1,23 @@
-//! The commands `compare`, `gate`, `matrix-report` and `schema`.
+//! The commands `compare`, `gate`, `matrix-report`, `schema`, `defects` and `matrix`.
 
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::Fault;
-use crate::case;
+use crate::case::{Case, Defect, load};
 use crate::doctor::{self, Diagnosis};
 use crate::escape::{printable, printable_json};
-use crate::files::{self, Draft};
+use crate::files::{self, Draft, OutputError};
 use crate::gate::{self, Policy, Ruling};
-use crate::measure;
+use crate::matrix::{MatrixOptions, matrix as try_all};
+use crate::model::fault_named;
 use crate::report::{Comparison, Document, Matrix, NamedReport, html, json};
-use crate::run::{Exit, RunError};
+use crate::run::{self, Endpoints, Exit};
 use crate::watch::Output;
+use crate::{case, measure, terminal};
 
 const LARGEST_REPORT: u64 = 256 << 20;
 const LARGEST_POLICY: u64 = 1 << 20;
@@ -86,7 +90,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
 /// The growth of the counts in a file of samples.
 pub(super) fn growth(path: &Path) -> Result<String, Fault> {
     let read = read(path).and_then(|samples| measure::growth(&samples));
-    read.map_err(|fault| usage(format!("read the samples {}: {fault}", path.display())))
+    read.map_err(|fault| Fault::usage(format!("read the samples {}: {fault}", path.display())))
 }
 
 /// Judges reports by a policy; returns the text to print and the exit code.
@@ -95,17 +99,13 @@ pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
     let policy = policy.and_then(|text| Policy::parse(&text));
     let policy = policy.map_err(|fault| {
         let path = args.policy.display();
-        usage(format!("read the policy {path}: {fault}"))
+        Fault::usage(format!("read the policy {path}: {fault}"))
     })?;
-    let draft = args.markdown.as_deref();
-    let draft = draft.map(|path| Draft::open("Markdown table", path));
-    let draft = draft.transpose().map_err(RunError::from)?;
+    let draft = opened("Markdown table", args.markdown.as_deref())?;
     let (reports, baseline) = (inputs(&args.reports)?, inputs(&args.baseline)?);
-    let gate = gate::judge(&policy, &reports, &baseline).map_err(usage)?;
+    let gate = gate::judge(&policy, &reports, &baseline).map_err(Fault::usage)?;
     if let Some(draft) = draft {
-        let markdown = gate.markdown();
-        let written = draft.complete(|out| out.write_all(markdown.as_bytes()));
-        written.map_err(RunError::from)?;
+        draft.complete(|out| out.write_all(gate.markdown().as_bytes()))?;
     }
     let exit = match gate.ruling() {
         Ruling::Pass => Exit::Conformant,
@@ -131,7 +131,7 @@ fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
             name: printable(name).into_owned(),
             report,
         }),
-        Err(fault) => Err(usage(format!(
+        Err(fault) => Err(Fault::usage(format!(
             "read the report {}: {fault}",
             path.display()
         ))),
@@ -142,29 +142,25 @@ fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
 /// nothing.
 pub(super) fn matrix_report(args: &MatrixReportArgs) -> Result<String, Fault> {
     let named = |given: &PathBuf| match given.to_str().and_then(|text| text.split_once('=')) {
-        Some(("", _)) => Err(usage(format!(
+        Some(("", _)) => Err(Fault::usage(format!(
             "`{}` has no name before `=`: write NAME=REPORT, or ./=... for a file of that name",
             given.display()
         ))),
         Some((name, path)) if !name.contains('/') => named(name, Path::new(path)),
         _ => input(given),
     };
-    let draft = args.html.as_deref();
-    let draft = draft.map(|path| Draft::open("HTML table", path));
-    let draft = draft.transpose().map_err(RunError::from)?;
+    let draft = opened("HTML table", args.html.as_deref())?;
     let reports: Result<Vec<_>, Fault> = args.reports.iter().map(named).collect();
     let reports = reports?;
     let Some(draft) = draft else {
         return Ok(Matrix::grouped(&reports).0.markdown());
     };
-    let page = html::matrix(&reports);
-    let written = draft.complete(|out| out.write_all(page.as_bytes()));
-    written.map_err(RunError::from)?;
+    draft.complete(|out| out.write_all(html::matrix(&reports).as_bytes()))?;
     Ok(String::new())
 }
 
-fn usage(fault: impl std::fmt::Display) -> Fault {
-    Fault::new(Exit::Usage, format!("error: {fault}"))
+fn opened(what: &'static str, path: Option<&Path>) -> Result<Option<Draft>, OutputError> {
+    path.map(|path| Draft::open(what, path)).transpose()
 }
 
 pub(super) fn schema(of: SchemaArg) -> String {
@@ -190,5 +186,60 @@ fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| {
         "it is no text; a JSON report is made from a history by `check HISTORY --json FILE`"
             .to_owned()
+    })
+}
+
+pub(super) fn load_defects() -> Result<Vec<Defect>, Fault> {
+    Ok(load::defects().map_err(load::LoadError::from)?)
+}
+
+/// The list of all defects.
+pub(super) fn defects() -> Result<String, Fault> {
+    let mut text = String::new();
+    for defect in load_defects()? {
+        let (breaks, by) = (defect.requirements.join(" "), defect.noticed_by.join(" "));
+        let hook = fault_named(&defect.name);
+        let relayable = if hook.is_some_and(|hook| hook.fault.is_relayable()) {
+            "; also with --inject"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "{}\n    {}", defect.name, defect.description);
+        let _ = writeln!(text, "    similar to {}", defect.similar_to);
+        let _ = writeln!(text, "    violates {breaks}, noticed by {by}{relayable}");
+    }
+    Ok(text)
+}
+
+pub(super) fn matrix(
+    options: &MatrixOptions,
+    endpoints: Option<Endpoints>,
+    cases: &[Case],
+) -> Result<Exit, Fault> {
+    /// The number of parallel trials on a real runtime: they mostly wait.
+    const RELAYED: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+    let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = if endpoints.is_some() {
+        RELAYED
+    } else {
+        processors
+    };
+    let known = options
+        .expectations
+        .as_deref()
+        .map(|path| run::read_expectations(path, cases))
+        .transpose()?;
+    let options = MatrixOptions {
+        endpoints,
+        known,
+        threads,
+        ..options.clone()
+    };
+    let tried =
+        try_all(&options, cases, &load_defects()?, &mut terminal::Output).map_err(Fault::usage)?;
+    Ok(if tried.holds() {
+        Exit::Conformant
+    } else {
+        Exit::NonConformant
     })
 }

@@ -16,10 +16,9 @@ use tokio::runtime::Builder;
 use super::{Cli, Fault, commands};
 use crate::files::{self, Draft, Folder};
 use crate::host::InterruptSignals;
-use crate::report;
 use crate::run::{Exit, JUNIT, RunOptions};
-use crate::terminal;
 use crate::watch::WatchOptions;
+use crate::{report, terminal};
 
 /// The file that contains the path of the results.
 const DONE: &str = "done";
@@ -63,8 +62,7 @@ enum Instead {
 /// Runs cases or watches, hands the reports over, and waits for a signal. Fails if the results
 /// cannot be handed over. A failed run is no error: its reports contain the failure.
 pub(super) fn execute(cli: &Cli, args: &SonobuoyArgs) -> Result<Exit, Fault> {
-    let undecided =
-        |fault: io::Error| Fault::new(Exit::Undecided, format!("error: start: {fault}"));
+    let undecided = |fault: io::Error| Fault::undecided(format!("start: {fault}"));
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(undecided)?;
     // From the beginning, so that a signal during the run also ends the wait after it.
@@ -89,10 +87,7 @@ pub(super) fn execute(cli: &Cli, args: &SonobuoyArgs) -> Result<Exit, Fault> {
         let fault = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(_)) => None,
             Ok(Err(fault)) => Some(fault),
-            Err(_) => Some(Fault::new(
-                Exit::Undecided,
-                "error: the suite panicked, see its log",
-            )),
+            Err(_) => Some(Fault::undecided("the suite panicked, see its log")),
         };
         results.hand_over(fault)?;
     }
@@ -117,8 +112,7 @@ impl ResultsDirectory {
     fn open(args: &SonobuoyArgs) -> Result<Self, Fault> {
         let named = args.results_dir.clone();
         let usage = |what: &str, path: &Path, fault: &dyn std::error::Error| {
-            let message = format!("error: {what} {}: {fault}", path.display());
-            Fault::new(Exit::Usage, message)
+            Fault::usage(format!("{what} {}: {fault}", path.display()))
         };
         let folder = Folder::make(&named).and_then(|it| it.must_be_own().map(|()| it));
         let folder = folder.map_err(|fault| usage("open the results directory", &named, &fault))?;
@@ -144,7 +138,7 @@ impl ResultsDirectory {
 
     fn done(&self) -> Result<Draft, Fault> {
         let done = Draft::open("path of the results", &self.path.join(DONE));
-        done.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))
+        done.map_err(Fault::usage)
     }
 
     fn is_handed_over(&self) -> bool {
@@ -154,8 +148,7 @@ impl ResultsDirectory {
     /// Writes the path of the reports. A run without reports gets one with the reason.
     fn hand_over(&self, fault: Option<Fault>) -> Result<(), Fault> {
         let written = |fault: &dyn std::error::Error| {
-            let message = format!("error: hand the reports over: {fault}");
-            Fault::new(Exit::Undecided, message)
+            Fault::undecided(format!("hand the reports over: {fault}"))
         };
         let reports = self.folder.make_own(OsStr::new(REPORTS), 0o755);
         let reports = reports.map_err(|fault| written(&fault))?;

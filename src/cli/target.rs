@@ -1,17 +1,20 @@
-//! Determines the runtime under test: by the option, the environment, the configuration file, or
-//! the first of the usual sockets that exists.
+//! Determines the runtime under test: by the option, the environment, crictl's configuration file,
+//! or the first of the usual sockets that exists.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Deserialize;
+
+use super::Fault;
+use super::args::ConnectionArgs;
 use crate::cri::Endpoint;
 use crate::history::HostInstant;
 use crate::limits::{self, TimeoutScale};
 use crate::model::Behaviour;
-use crate::run::{Endpoints, Exit, Target};
-
-use super::Fault;
-use super::args::ConnectionArgs;
-use super::config::Config;
+use crate::run::{Endpoints, Target};
+use crate::{files, yaml};
 
 /// In crictl's order; then those of k3s and RKE2, k0s, and `MicroK8s`.
 const USUAL: [&str; 6] = [
@@ -26,15 +29,42 @@ const USUAL: [&str; 6] = [
 /// The value of `--runtime-endpoint` for the model.
 const MODEL: &str = "model";
 
+const DEFAULT_PATH: &str = "/etc/crictl.yaml";
+
+const LARGEST_BYTES: u64 = 64 << 10;
+
+/// The content of the file; other keys of crictl are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    default,
+    expecting = "keys and values, such as `runtime-endpoint: unix:///run/containerd/containerd.sock`"
+)]
+pub(super) struct Config {
+    pub(super) runtime_endpoint: String,
+    pub(super) image_endpoint: String,
+    /// Seconds; 0 for the default.
+    timeout: u64,
+    #[serde(skip)]
+    pub(super) path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration file {}: {detail}", path.display())]
+pub(super) struct ConfigError {
+    path: PathBuf,
+    detail: String,
+}
+
 /// Checks that the date of this host can be written in HTTP headers: the model, a relay, the image
 /// registry and the metrics endpoint write one into each answer.
 pub(super) fn require_date(now: HostInstant) -> Result<(), Fault> {
     if now.realtime_ns >= 0 {
         return Ok(());
     }
-    let message = "error: the clock of this host is before 1970, which HTTP cannot write; set it, \
-                   and run this again";
-    Err(Fault::new(Exit::Undecided, message.to_owned()))
+    let message = "the clock of this host is before 1970, which HTTP cannot write; set it, and \
+                   run this again";
+    Err(Fault::undecided(message))
 }
 
 /// The target, and a note about its choice if the user did not name it. A default deadline is
@@ -43,8 +73,7 @@ pub(super) fn resolve(
     args: &ConnectionArgs,
     timeout_scale: TimeoutScale,
 ) -> Result<(Target, Option<String>), Fault> {
-    let usage = |fault: String| Fault::new(Exit::Usage, format!("error: {fault}"));
-    let config = Config::read(args.config.as_deref()).map_err(|fault| usage(fault.to_string()))?;
+    let config = Config::read(args.config.as_deref()).map_err(Fault::usage)?;
     // As for crictl, an empty variable counts as not set.
     let given = |flag: &Option<String>, file: &str| {
         let flag = flag.clone().filter(|text| !text.is_empty());
@@ -52,7 +81,7 @@ pub(super) fn resolve(
     };
     let parse = |text: &str, origin: &str| {
         text.parse::<Endpoint>()
-            .map_err(|fault| usage(format!("the runtime endpoint{origin}: {fault}")))
+            .map_err(|fault| Fault::usage(format!("the runtime endpoint{origin}: {fault}")))
     };
     let deadline = args
         .timeout
@@ -62,7 +91,7 @@ pub(super) fn resolve(
         return Ok((model(args, deadline)?, None));
     }
     if let Some(defect) = args.defect.first() {
-        return Err(usage(format!(
+        return Err(Fault::usage(format!(
             "--defect {} needs --runtime-endpoint model: only the model can have it",
             defect.name
         )));
@@ -85,7 +114,7 @@ pub(super) fn resolve(
     let images = match given(&args.image_endpoint, &config.image_endpoint) {
         Some(text) => text
             .parse::<Endpoint>()
-            .map_err(|fault| usage(format!("the image endpoint: {fault}")))?,
+            .map_err(|fault| Fault::usage(format!("the image endpoint: {fault}")))?,
         None => runtime.clone(),
     };
     let endpoints = Endpoints {
@@ -105,8 +134,8 @@ pub(super) fn resolve(
 /// The model has its own image service; the configured one belongs to another runtime.
 fn model(args: &ConnectionArgs, deadline: Duration) -> Result<Target, Fault> {
     if !args.inject.is_empty() {
-        let fault = "error: --inject needs a real runtime: the model takes --defect NAME";
-        return Err(Fault::new(Exit::Usage, fault.to_owned()));
+        let fault = "--inject needs a real runtime: the model takes --defect NAME";
+        return Err(Fault::usage(fault));
     }
     Ok(Target::Model {
         seed: 0,
@@ -136,13 +165,39 @@ fn usual() -> Result<Endpoint, Fault> {
         }
     }
     let tried = tried.concat();
-    Err(Fault::new(
-        Exit::Undecided,
-        format!(
-            "error: no runtime endpoint was given, and none of the usual ones can be used:{tried}\n\
-             name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT"
-        ),
-    ))
+    Err(Fault::undecided(format!(
+        "no runtime endpoint was given, and none of the usual ones can be used:{tried}\n\
+         name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT"
+    )))
+}
+
+impl Config {
+    /// Reads the given file, or the default one if it exists.
+    pub(super) fn read(named: Option<&Path>) -> Result<Self, ConfigError> {
+        let path = named.unwrap_or(Path::new(DEFAULT_PATH));
+        let failed = |detail: String| ConfigError {
+            path: path.to_owned(),
+            detail,
+        };
+        let text = match files::read_text(path, LARGEST_BYTES) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound && named.is_none() => {
+                return Ok(Self::default());
+            }
+            read => read.map_err(|fault| failed(fault.to_string()))?,
+        };
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let config = yaml::read(&text).map_err(|fault| failed(fault.to_string()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            ..config
+        })
+    }
+
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        (self.timeout > 0).then(|| Duration::from_secs(self.timeout))
+    }
 }
 
 #[cfg(test)]
@@ -188,5 +243,30 @@ mod tests {
         let given = [&scaled[..], &["--timeout", "7s"]].concat();
         assert_eq!(deadline(&without, &given), seconds(7));
         assert_eq!(deadline(&config("timeout: 5\n"), &scaled), seconds(5));
+    }
+
+    #[test]
+    fn crictls_own_keys_are_read_and_its_others_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("crictl.yaml");
+        let text = "runtime-endpoint: unix:///a\nimage-endpoint: unix:///b\ntimeout: 7\n\
+                    debug: true\npull-image-on-create: false\n";
+        std::fs::write(&path, text).unwrap();
+        let config = Config::read(Some(&path)).unwrap();
+        assert_eq!(config.runtime_endpoint, "unix:///a");
+        assert_eq!(config.image_endpoint, "unix:///b");
+        assert_eq!(config.timeout(), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn a_named_file_must_be_there_and_be_yaml() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing.yaml");
+        assert!(Config::read(Some(&missing)).is_err());
+        let garbled = folder.path().join("garbled.yaml");
+        std::fs::write(&garbled, "timeout: [").unwrap();
+        assert!(Config::read(Some(&garbled)).is_err());
+        std::fs::write(&garbled, "").unwrap();
+        assert_eq!(Config::read(Some(&garbled)).unwrap(), Config::default());
     }
 }

@@ -59,10 +59,10 @@ pub fn growth(samples: &str) -> Result<String, String> {
 
 fn parse(line: &str) -> Option<(f64, &str, &str, f64)> {
     let columns: Vec<&str> = line.split('\t').collect();
-    let [at, count, life, number] = columns[..] else {
+    let [at, count, process, number] = columns[..] else {
         return None;
     };
-    Some((at.parse().ok()?, count, life, number.parse().ok()?))
+    Some((at.parse().ok()?, count, process, number.parse().ok()?))
 }
 
 fn row(count: &str, series: &Series) -> String {
