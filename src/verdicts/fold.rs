@@ -1,4 +1,6 @@
 //! A run's history, folded entry by entry into its report.
+//!
+//! Long, because all of it changes one state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use super::known::{Decided, Known, KnownFailure, Losses, WATCH};
 use super::plan::{Execution, Plan, Scope, blank_invariant};
 use super::watched::{Measure, WatchNews, Watched};
 use crate::history::{
-    Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, RunPlan, Seq,
+    Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
 };
 use crate::limits;
 use crate::oracle::{Invariant, Measuring, WholeRun};
@@ -71,15 +73,19 @@ impl Verdicts {
         match &entry.body {
             Body::RunBegan(info) => {
                 (self.info, self.began) = (RunInfo::clone(info), entry.at);
-                let run = (&self.info, self.began);
-                self.plan = Plan::of(&RunPlan::default(), run, &self.scope);
+                self.plan = Plan::unrecorded((&self.info, self.began), &self.scope);
             }
             Body::RunPlanned(plan) => {
                 self.plan = Plan::of(plan, (&self.info, self.began), &self.scope);
                 let watched = |within| Watched::new(within, entry.at);
                 self.watched = plan.watch_within.map(watched);
             }
-            Body::CaseBegan { case, .. } => self.case_began(*case, entry),
+            Body::CaseBegan {
+                case,
+                id,
+                definition,
+                ..
+            } => self.case_began(*case, id, definition, entry),
             Body::Unjudged {
                 case,
                 skipped,
@@ -163,6 +169,13 @@ impl Verdicts {
     /// The report of the entries so far. If the history ends before its run, the report contains a
     /// fault, with `damage` as the cause.
     pub fn report(&mut self, damage: Option<String>) -> RunReport {
+        if !self.plan.is_recorded && self.cases_ended.is_none() {
+            // A history without a plan has no entry for the end of the cases.
+            let whole_run = (&self.whole_run, None);
+            self.found
+                .judge_late(Seq(u64::MAX), whole_run, &self.plan.known);
+            self.cases_ended = Some(self.last);
+        }
         if self.cases_ended.is_none()
             && let Some(watched) = &mut self.watched
         {
@@ -181,7 +194,7 @@ impl Verdicts {
                     leftovers.for_each(|left| left.insert_str(0, REMOVED));
                 }
             }
-            None if damage.is_none() => {
+            None if damage.is_none() && self.ends_early() => {
                 faults.push("the history ends before its run does".to_owned());
             }
             None => {}
@@ -213,7 +226,17 @@ impl Verdicts {
         }
     }
 
-    fn case_began(&mut self, run: CaseRun, entry: &Arc<Entry>) {
+    /// Whether entries are missing at the end. A history without a plan does not record the end of
+    /// its run.
+    fn ends_early(&self) -> bool {
+        let records_its_end = self.plan.is_recorded || self.plan.executions.is_empty();
+        self.ended.is_none() && (records_its_end || !self.open.is_empty())
+    }
+
+    fn case_began(&mut self, run: CaseRun, id: &str, definition: &str, entry: &Arc<Entry>) {
+        if !self.plan.is_recorded {
+            self.plan.add(run, id, definition, &self.scope.selection);
+        }
         let Some(execution) = self.plan.executions.get(&run) else {
             return;
         };
@@ -321,7 +344,10 @@ impl Verdicts {
         {
             outcome.verdict = Verdict::Skip;
             outcome.reason = Some(reason.to_owned());
-        } else if outcome.verdict == Verdict::Pass && self.cases_ended.is_none() {
+        } else if outcome.verdict == Verdict::Pass
+            && self.plan.is_recorded
+            && self.cases_ended.is_none()
+        {
             outcome.verdict = Verdict::Inconclusive;
             outcome.reason = Some("it holds as far as the history goes".to_owned());
         }

@@ -37,6 +37,8 @@ pub enum Accepted {
 /// The plan of a run, or the selected part.
 #[derive(Debug)]
 pub(super) struct Plan {
+    /// Whether the history contains it; a truncated one may not.
+    pub(super) is_recorded: bool,
     pub(super) image: String,
     pub(super) foreign_pods: usize,
     /// The accepted known failures.
@@ -91,11 +93,19 @@ static READ: LazyLock<Vec<(ExpectationFile, Known)>> = LazyLock::new(|| {
 impl Default for Plan {
     fn default() -> Self {
         let run = (&RunInfo::default(), HostInstant::default());
-        Self::of(&RunPlan::default(), run, &Scope::default())
+        Self::unrecorded(run, &Scope::default())
     }
 }
 
 impl Plan {
+    /// The plan of a history before its own, until a case begins.
+    pub(super) fn unrecorded(run: (&RunInfo, HostInstant), scope: &Scope) -> Self {
+        Self {
+            is_recorded: false,
+            ..Self::of(&RunPlan::default(), run, scope)
+        }
+    }
+
     /// The selected part of a plan.
     pub(super) fn of(
         plan: &RunPlan,
@@ -152,6 +162,7 @@ impl Plan {
             wanted.then_some((run, invariant))
         });
         Self {
+            is_recorded: true,
             image: plan.image.clone(),
             foreign_pods: usize::try_from(plan.foreign_pods).unwrap_or(usize::MAX),
             known: Arc::new(known.for_a_run(run.clone())),
@@ -162,6 +173,27 @@ impl Plan {
             invariants: invariants.collect(),
             executions: executions.collect(),
             faults,
+        }
+    }
+
+    /// Adds a case of a history without a plan.
+    pub(super) fn add(&mut self, run: CaseRun, id: &str, definition: &str, selection: &Selection) {
+        if self.invariants.is_empty() {
+            let wanted = INVARIANTS
+                .iter()
+                .filter(|invariant| selection.selects_invariant(&invariant_facts(invariant)));
+            // Numbers that no case of such a history has reached.
+            let numbers = (0..u32::MAX).rev().map(CaseRun);
+            self.invariants = numbers.zip(wanted).collect();
+        }
+        let embedded = case::load::embedded().unwrap_or_default();
+        let now = embedded.into_iter().find(|case| case.id == id);
+        let case = Readable::of(&PlannedCase {
+            name: now.map_or(format!("recorded::{id}"), |case| case.name),
+            definition: definition.to_owned(),
+        });
+        if selection.selects(&case.facts()) {
+            self.executions.insert(run, Execution::new(case));
         }
     }
 }
