@@ -158,7 +158,6 @@ fn check_amount(mib: u32, limit: Option<u32>, walk: &mut Walk<'_, '_>) {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    rename_all = "kebab-case",
     expecting = "an exit such as `{code: 42, after: 300ms}`"
 )]
 pub struct ExitSpec {
@@ -189,7 +188,6 @@ pub struct ExitAtSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    rename_all = "kebab-case",
     expecting = "a death such as `{signal: 11, after: 300ms}`"
 )]
 pub struct DieSpec {
@@ -232,18 +230,6 @@ pub enum StopSignal {
     User2,
 }
 
-impl StopSignal {
-    /// Its number in Linux.
-    pub fn number(self) -> u8 {
-        match self {
-            Self::Hangup => 1,
-            Self::Quit => 3,
-            Self::User1 => 10,
-            Self::User2 => 12,
-        }
-    }
-}
-
 impl From<StopSignal> for Signal {
     fn from(signal: StopSignal) -> Self {
         match signal {
@@ -259,7 +245,6 @@ impl From<StopSignal> for Signal {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    rename_all = "kebab-case",
     expecting = "an amount of memory such as `{mib: 64, after: 500ms}`"
 )]
 pub struct AllocateSpec {
@@ -275,7 +260,6 @@ pub struct AllocateSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    rename_all = "kebab-case",
     expecting = "an amount of memory such as `{mib: 64}`"
 )]
 pub struct AllocateOnTermSpec {
@@ -287,7 +271,6 @@ pub struct AllocateOnTermSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    rename_all = "kebab-case",
     expecting = "an amount of memory such as `{mib: 64, after: 500ms, then: 1s, code: 0}`"
 )]
 pub struct AllocateInChildSpec {

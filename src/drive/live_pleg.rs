@@ -1,4 +1,5 @@
-//! A Generic PLEG on a runtime: relists it, and keeps the cache of a kubelet.
+//! A Generic PLEG on a runtime: relists it, and keeps the cache of a kubelet; and the relists of a
+//! run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -315,7 +315,7 @@ impl Scope {
             WorkloadSpec::UntilTerm => Workload::UntilTerm,
             WorkloadSpec::IgnoreTerm => Workload::IgnoreTerm,
             WorkloadSpec::UntilSignal(UntilSignalSpec { signal, code }) => Workload::UntilSignal {
-                signal: signal.number(),
+                signal: Signal::from(*signal).linux_number().unwrap_or_default(),
                 code: self.number(*code),
             },
             WorkloadSpec::Allocate(AllocateSpec { mib, after }) => Workload::Allocate {
