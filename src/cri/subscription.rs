@@ -7,12 +7,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinHandle;
 use tonic::Streaming;
 use tonic::transport::Channel;
 
@@ -27,12 +29,30 @@ use crate::recorder::Recorder;
 /// An open stream, cancelled when dropped.
 #[derive(Debug)]
 pub struct Subscription {
-    id: SubscriptionId,
-    recorder: Recorder,
+    end: End,
     reading: JoinHandle<()>,
     reads: watch::Sender<bool>,
     abort: AbortToken,
     process: Option<SubscriberProcess>,
+}
+
+/// The end of a stream, recorded once: the task that reads it may still be finishing when its
+/// subscription is dropped, which else would record a cancellation, too.
+#[derive(Clone, Debug)]
+struct End {
+    subscription: SubscriptionId,
+    recorder: Recorder,
+    is_recorded: Arc<AtomicBool>,
+}
+
+impl End {
+    fn record(&self, end: StreamEnd) {
+        if !self.is_recorded.swap(true, Ordering::Relaxed) {
+            let subscription = self.subscription;
+            self.recorder
+                .record(Body::SubscriptionEnded { subscription, end });
+        }
+    }
 }
 
 /// The connection that a stream uses.
@@ -80,10 +100,14 @@ impl Subscription {
             process,
         } = connection;
         let id = recorder.next_subscription();
-        let reads = watch::Sender::new(true);
-        let reader = Reader {
+        let end = End {
             subscription: id,
             recorder: recorder.clone(),
+            is_recorded: Arc::default(),
+        };
+        let reads = watch::Sender::new(true);
+        let reader = Reader {
+            end: end.clone(),
             records_answer: observer.is_some(),
             ask: observer.as_ref().map(Ask::of).unwrap_or_default(),
             reads: reads.subscribe(),
@@ -94,8 +118,7 @@ impl Subscription {
             observer,
         });
         Self {
-            id,
-            recorder: recorder.clone(),
+            end,
             reading: tokio::spawn(reader.read(channel)),
             reads,
             abort,
@@ -104,7 +127,7 @@ impl Subscription {
     }
 
     pub fn id(&self) -> SubscriptionId {
-        self.id
+        self.end.subscription
     }
 
     /// Whether the stream is open, as far as the client knows.
@@ -128,14 +151,9 @@ impl Subscription {
     /// Cancels the stream; no entries are recorded for it after this returns.
     pub async fn cancel(mut self) {
         self.reading.abort();
-        let ended = (&mut self.reading).await;
-        if ended.as_ref().is_err_and(JoinError::is_cancelled) {
-            let end = StreamEnd::Cancelled;
-            self.recorder.record(Body::SubscriptionEnded {
-                subscription: self.id,
-                end,
-            });
-        }
+        // That it was cancelled is no news.
+        let _ = (&mut self.reading).await;
+        self.end.record(StreamEnd::Cancelled);
     }
 
     /// Disconnects as a killed process does, and kills its own process if it has one: the
@@ -151,14 +169,8 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        if !self.reading.is_finished() {
-            self.reading.abort();
-            let end = StreamEnd::Cancelled;
-            self.recorder.record(Body::SubscriptionEnded {
-                subscription: self.id,
-                end,
-            });
-        }
+        self.reading.abort();
+        self.end.record(StreamEnd::Cancelled);
     }
 }
 
@@ -195,8 +207,7 @@ struct LaterRequest {
 
 /// Records the events of a stream.
 struct Reader {
-    subscription: SubscriptionId,
-    recorder: Recorder,
+    end: End,
     records_answer: bool,
     ask: Ask,
     reads: watch::Receiver<bool>,
@@ -214,22 +225,19 @@ impl Reader {
                 StreamEnd::Failed(connect::fault(&status, deadline))
             }
         };
-        self.recorder.record(Body::SubscriptionEnded {
-            subscription: self.subscription,
-            end,
-        });
+        self.end.record(end);
     }
 
     async fn read_events(&mut self, connection: Channel) -> Result<(), tonic::Status> {
-        let subscription = self.subscription;
+        let subscription = self.end.subscription;
         let mut stream = ask(connection, self.ask).await?;
         if self.records_answer {
             let answered = Body::SubscriptionAnswered { subscription };
-            self.recorder.record(answered);
+            self.end.recorder.record(answered);
         }
         while let Some(message) = stream.message().await? {
             let event = event(&message)?;
-            self.recorder.record(Body::Event {
+            self.end.recorder.record(Body::Event {
                 subscription,
                 event,
                 message,

@@ -1,7 +1,6 @@
 //! Which side ended a stream: the suite or the runtime.
 
 use std::pin::Pin;
-use std::sync::Arc;
 
 use tokio_stream::Stream;
 
@@ -64,6 +63,28 @@ fn end_of(runtime: Silent, done: impl Fn(&Subscription)) -> StreamEnd {
 fn a_connection_that_we_cut_was_not_ended_by_the_runtime() {
     let end = end_of(Silent { ends: false }, |stream| stream.abort.cancel());
     assert_eq!(end, StreamEnd::Cancelled);
+}
+
+#[test]
+fn a_stream_that_is_dropped_while_its_task_finishes_has_one_end() {
+    let reactor = Reactor::simulated().unwrap();
+    reactor.runtime().block_on(async {
+        let (endpoint, _listener) = Listener::in_process("silent");
+        let recorder = Recorder::new();
+        let mut reader = recorder.reader();
+        let (over, observer) = (Over::Own(&endpoint), Observer::default());
+        let stream = Subscription::observe(over, &recorder, observer).await;
+        let stream = stream.unwrap();
+        // The last act of the task.
+        stream.end.record(StreamEnd::Closed);
+        drop(stream);
+        let entries = reader.drain().unwrap();
+        let ends = entries.iter().filter_map(|entry| match &entry.body {
+            Body::SubscriptionEnded { end, .. } => Some(end.clone()),
+            _ => None,
+        });
+        assert_eq!(ends.collect::<Vec<_>>(), [StreamEnd::Closed]);
+    });
 }
 
 #[test]
