@@ -40,7 +40,7 @@ use clean_up::{CleanUp, Interrupts};
 use console::{ConsoleOptions, OutputLost, Trial};
 use execution::Execution;
 use expectations::ExpectationSource;
-use outputs::{Conclusion, OutputPaths, Outputs, conclude};
+use outputs::{Conclusion, Outputs, conclude};
 use prepare::{Connection, Preparation};
 use progress::{EarlierRun, Progress, TimeLeft};
 use select::{invariants, plan};
@@ -145,10 +145,9 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
     host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
-    let paths = OutputPaths::new(&options.report)
-        .with_history(options.history.as_deref())
-        .with_cases(options.cases.as_deref());
-    let mut outputs = Outputs::open(&paths)?;
+    let outputs = Outputs::open(&options.report)?;
+    let mut outputs = outputs.with_history(options.history.as_deref(), &options.report)?;
+    outputs.cases.clone_from(&options.cases);
     outputs.info = options.target.info();
     match run_plan(options, known, planned, &mut outputs, Visibility::Console) {
         Ok((report, known)) => {
@@ -157,8 +156,9 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             } else {
                 " (incomplete)"
             };
-            let history = paths.history();
-            let history = history.map(|path| format!("{}{cut}", path.display()));
+            let history = outputs
+                .history()
+                .map(|path| format!("{}{cut}", path.display()));
             let reports = [report];
             let conclusion = Conclusion {
                 format: options.report.format,

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::console::{self, ConsoleOptions, Trial};
 use super::expectations::{self, ExpectationSource};
-use super::outputs::{Conclusion, OutputPaths, Outputs, conclude};
+use super::outputs::{Conclusion, Outputs, conclude};
 use super::select::{nothing_recorded, unmatched_invariant};
 use super::{Exit, Expectations, Format, ReportOptions, RunError};
 use crate::case::load;
@@ -77,7 +77,6 @@ impl CheckError {
 pub struct Reporting {
     format: Format,
     outputs: Outputs,
-    history: Option<PathBuf>,
     accepted: ExpectationSource,
 }
 
@@ -92,11 +91,9 @@ impl Reporting {
                 ExpectationSource::Given(Some(file))
             }
         };
-        let paths = OutputPaths::new(options).with_history(history);
         Ok(Self {
             format: options.format,
-            outputs: Outputs::open(&paths)?,
-            history: paths.history().map(Path::to_owned),
+            outputs: Outputs::open(options)?.with_history(history, options)?,
             accepted,
         })
     }
@@ -104,7 +101,7 @@ impl Reporting {
     /// Begins the history file, if requested; also returns its path.
     pub fn begin_history(&mut self) -> Result<Option<(PathBuf, files::Output)>, RunError> {
         let file = self.outputs.begin_history()?;
-        Ok(self.history.clone().zip(file))
+        Ok(self.outputs.history().map(Path::to_owned).zip(file))
     }
 
     /// The expectation file for this runtime; prints a note if there is no built-in one.
@@ -115,7 +112,8 @@ impl Reporting {
     /// Writes the reports and prints the summary, `head` first. Returns the exit code: `exit`,
     /// unless a report cannot be written.
     pub fn conclude(self, report: RunReport, known: &Known, exit: Exit, head: String) -> Exit {
-        let history = self.history.map(|path| path.display().to_string());
+        let history = self.outputs.history();
+        let history = history.map(|path| path.display().to_string());
         let conclusion = Conclusion {
             format: self.format,
             head,
@@ -137,8 +135,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         selection: options.selection.clone(),
         accepted: accepted(options)?,
     };
-    let paths = OutputPaths::new(&options.report);
-    let outputs = Outputs::open(&paths)?;
+    let outputs = Outputs::open(&options.report)?;
     let (report, verdicts, also) = read_all(options, &scope)?;
     if !verdicts.has_cases() && options.selection.is_partial() {
         return Err(nothing_recorded(&options.selection, &options.history));

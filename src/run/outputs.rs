@@ -23,67 +23,23 @@ const MARKDOWN: &str = "summary.md";
 const HTML: &str = "report.html";
 const HISTORY: &str = "history.binpb";
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct OutputPaths {
-    /// The directory for them, created if it does not exist.
-    directory: Option<PathBuf>,
-    junit: Option<PathBuf>,
-    json: Option<PathBuf>,
-    markdown: Option<PathBuf>,
-    html: Option<PathBuf>,
-    expectations: Option<PathBuf>,
-    history: Option<PathBuf>,
-    /// The path of the cases, unless they are built in.
-    cases: Option<PathBuf>,
-}
-
-impl OutputPaths {
-    pub(super) fn new(options: &ReportOptions) -> Self {
-        let directory = options.report_dir.as_deref();
-        let within = |given: &Option<PathBuf>, name| {
-            let usual = || directory.map(|directory| directory.join(name));
-            given.clone().or_else(usual)
-        };
-        Self {
-            junit: within(&options.junit, JUNIT),
-            json: within(&options.json, JSON),
-            markdown: within(&options.markdown, MARKDOWN),
-            html: within(&options.html, HTML),
-            expectations: options.write_expectations.clone(),
-            directory: options.report_dir.clone(),
-            history: None,
-            cases: None,
-        }
-    }
-
-    /// Adds the history of the run.
-    pub(super) fn with_history(self, given: Option<&Path>) -> Self {
-        let usual = self.directory.as_ref().map(|it| it.join(HISTORY));
-        let history = given.map(Path::to_owned).or(usual);
-        Self { history, ..self }
-    }
-
-    /// Replaces the built-in requirements by those of these cases.
-    pub(super) fn with_cases(self, cases: Option<&Path>) -> Self {
-        let cases = cases.map(Path::to_owned);
-        Self { cases, ..self }
-    }
-
-    pub(super) fn history(&self) -> Option<&Path> {
-        self.history.as_deref()
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Report {
+    Junit,
+    Json,
+    Markdown,
+    Html,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
-    junit: Option<Draft>,
-    json: Option<Draft>,
-    markdown: Option<Draft>,
-    html: Option<Draft>,
-    cases: Option<PathBuf>,
+    reports: Vec<(Report, Draft)>,
     expectations: Option<Draft>,
     history: Option<Draft>,
+    history_path: Option<PathBuf>,
     history_is_cut: bool,
+    /// The path of the cases, unless they are built in.
+    pub(super) cases: Option<PathBuf>,
     pub(super) info: RunInfo,
 }
 
@@ -96,47 +52,55 @@ pub(super) struct Written {
 }
 
 impl Outputs {
-    /// Opens drafts of all files; if one fails, none is left behind.
-    pub(super) fn open(paths: &OutputPaths) -> Result<Self, OutputError> {
-        let open = |what, path: &Option<PathBuf>| {
-            let path = path.as_deref();
-            path.map(|path| Draft::open(what, path)).transpose()
-        };
-        let new = |path: &PathBuf| Draft::open_new("expectation file", path);
-        if let Some(directory) = &paths.directory {
+    /// Opens drafts of the reports and the expectation file; if one fails, none is left behind.
+    pub(super) fn open(options: &ReportOptions) -> Result<Self, OutputError> {
+        let directory = options.report_dir.as_ref();
+        if let Some(directory) = directory {
             files::create_directory("reports", directory)?;
         }
-        let outputs = Self {
-            junit: open("JUnit report", &paths.junit)?,
-            json: open("JSON report", &paths.json)?,
-            markdown: open("Markdown report", &paths.markdown)?,
-            html: open("HTML report", &paths.html)?,
-            cases: paths.cases.clone(),
-            expectations: paths.expectations.as_ref().map(new).transpose()?,
-            history: open("history", &paths.history)?,
-            history_is_cut: false,
-            info: RunInfo::default(),
-        };
+        let mut outputs = Self::default();
+        for (report, what, given, name) in [
+            (Report::Junit, "JUnit report", &options.junit, JUNIT),
+            (Report::Json, "JSON report", &options.json, JSON),
+            (
+                Report::Markdown,
+                "Markdown report",
+                &options.markdown,
+                MARKDOWN,
+            ),
+            (Report::Html, "HTML report", &options.html, HTML),
+        ] {
+            let usual = directory.map(|directory| directory.join(name));
+            if let Some(path) = given.as_ref().or(usual.as_ref()) {
+                outputs.reports.push((report, Draft::open(what, path)?));
+            }
+        }
+        let expectations = options.write_expectations.as_ref();
+        let new = |path: &PathBuf| Draft::open_new("expectation file", path);
+        outputs.expectations = expectations.map(new).transpose()?;
         outputs.differ()?;
         Ok(outputs)
     }
 
-    fn drafts(&self) -> impl Iterator<Item = &Draft> {
-        let Self {
-            junit,
-            json,
-            markdown,
-            html,
-            expectations,
-            history,
-            ..
-        } = self;
-        let all = [junit, json, markdown, html, expectations, history];
-        all.into_iter().flatten()
+    /// Opens the history of the run as well: a file, or the usual one in the directory of reports.
+    pub(super) fn with_history(
+        mut self,
+        given: Option<&Path>,
+        options: &ReportOptions,
+    ) -> Result<Self, OutputError> {
+        let usual = options.report_dir.as_ref().map(|it| it.join(HISTORY));
+        self.history_path = given.map(Path::to_owned).or(usual);
+        let path = self.history_path.as_deref();
+        let draft = path.map(|path| Draft::open("history", path));
+        self.history = draft.transpose()?;
+        self.differ()?;
+        Ok(self)
     }
 
     fn differ(&self) -> Result<(), OutputError> {
-        let drafts: Vec<&Draft> = self.drafts().collect();
+        let reports = self.reports.iter().map(|(_, draft)| draft);
+        let others = self.expectations.iter().chain(&self.history);
+        let drafts: Vec<&Draft> = reports.chain(others).collect();
         for (place, draft) in drafts.iter().enumerate() {
             for before in &drafts[..place] {
                 draft.differs_from(before.what(), before.path())?;
@@ -147,7 +111,13 @@ impl Outputs {
 
     /// The path of the JSON report, where that of an earlier run may still be.
     pub(super) fn json(&self) -> Option<&Path> {
-        self.json.as_ref().map(Draft::path)
+        let mut reports = self.reports.iter();
+        let (_, draft) = reports.find(|(report, _)| *report == Report::Json)?;
+        Some(draft.path())
+    }
+
+    pub(super) fn history(&self) -> Option<&Path> {
+        self.history_path.as_deref()
     }
 
     /// Begins the history file of the run.
@@ -197,16 +167,18 @@ impl Outputs {
     pub(super) fn write(self, reports: &[RunReport], known: &Known) -> Written {
         let report = &reports[0];
         let mut written = Written::default();
-        written.add(self.junit, |out| report::junit::write(report, out));
-        written.add(self.json, |out| report::json::write(report, out));
-        written.add(self.markdown, |out| {
-            out.write_all(report::page(report).as_bytes())
-        });
-        written.add(self.html, |out| {
-            let requirements = load::requirements(self.cases.as_deref());
-            let requirements = requirements.map_err(io::Error::other)?;
-            out.write_all(html::page(report, &requirements).as_bytes())
-        });
+        for (kind, draft) in self.reports {
+            written.add(Some(draft), |out| match kind {
+                Report::Junit => report::junit::write(report, out),
+                Report::Json => report::json::write(report, out),
+                Report::Markdown => out.write_all(report::page(report).as_bytes()),
+                Report::Html => {
+                    let requirements = load::requirements(self.cases.as_deref());
+                    let requirements = requirements.map_err(io::Error::other)?;
+                    out.write_all(html::page(report, &requirements).as_bytes())
+                }
+            });
+        }
         written.add(self.expectations, |out| {
             out.write_all(verdicts::expectations(reports, known).as_bytes())
         });

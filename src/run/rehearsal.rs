@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::execution::Execution;
 use super::expectations::ExpectationSource;
-use super::outputs::{OutputPaths, Outputs};
+use super::outputs::Outputs;
 use super::{RunError, RunOptions, Target, Visibility, plan, run_plan};
 use crate::case::{Case, Need};
 use crate::drive::DriveOptions;
@@ -62,8 +62,8 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
         ..RunOptions::default()
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
-    let paths = OutputPaths::default().with_history(rehearsal.history.as_deref());
-    let mut outputs = Outputs::open(&paths)?;
+    let outputs = Outputs::default();
+    let mut outputs = outputs.with_history(rehearsal.history.as_deref(), &options.report)?;
     let known = ExpectationSource::Given(rehearsal.known);
     let (report, _) = run_plan(&options, known, planned, &mut outputs, Visibility::Silent)?;
     Ok(report)
