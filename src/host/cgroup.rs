@@ -220,7 +220,7 @@ impl Hierarchies {
     /// Creates a cgroup with a memory limit and without swap.
     pub(super) fn make(&self, cgroup: &PodCgroup, bytes: u64) -> Result<(), CgroupError> {
         if cgroup.is_slice {
-            return Ok(start(&cgroup.to_string(), bytes)?);
+            return Ok(start_slice(&cgroup.to_string(), bytes)?);
         }
         let memory = self.memory()?;
         let own = memory.root.join(cgroup.to_string());
@@ -244,7 +244,7 @@ impl Hierarchies {
             return Err(CgroupError::Busy);
         }
         if cgroup.is_slice {
-            stop(&cgroup.to_string())?;
+            stop_slice(&cgroup.to_string())?;
         }
         own.iter().try_for_each(|own| remove(own, DEPTH))
     }
@@ -439,7 +439,7 @@ fn remove(path: &Path, depth: usize) -> Result<(), CgroupError> {
 }
 
 /// Starts a slice with a memory limit and without swap.
-pub(super) fn start(unit: &str, memory_bytes: u64) -> Result<(), SliceError> {
+pub(super) fn start_slice(unit: &str, memory_bytes: u64) -> Result<(), SliceError> {
     let limit = memory_bytes.to_string();
     let properties = [
         ["Description", "s", "a pod of cri-event-conformance"],
@@ -455,7 +455,7 @@ pub(super) fn start(unit: &str, memory_bytes: u64) -> Result<(), SliceError> {
 }
 
 /// Stops an empty slice, which removes it. It is no error if there is none.
-pub(super) fn stop(unit: &str) -> Result<(), SliceError> {
+pub(super) fn stop_slice(unit: &str) -> Result<(), SliceError> {
     match call_systemd("StopUnit", unit, &["ss", unit, "fail"]) {
         Err(SliceError::Refused { said, .. }) if said.contains("not loaded") => Ok(()),
         done => done,

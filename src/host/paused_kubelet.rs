@@ -141,7 +141,7 @@ impl PausedKubelet {
         *STOPPED.lock().unwrap_or_else(PoisonError::into_inner) = Some(pause.clone());
         // From here on, dropping it starts the unit, also one that was not stopped entirely.
         let paused = Self { unit };
-        match pause.systemctl(&["stop", &pause.unit]) {
+        match pause.systemd.systemctl(&["stop", &pause.unit]) {
             Ok(_) => Ok(paused),
             Err(fault) => Err(PauseError::Stop(pause.unit, fault)),
         }
@@ -178,7 +178,9 @@ impl Drop for PausedKubelet {
 pub fn resume_kubelet_at_once() -> Option<String> {
     let pause = take()?;
     // If that fails, the timer starts it.
-    let _ = pause.systemctl(&["start", "--no-block", &pause.unit]);
+    let _ = pause
+        .systemd
+        .systemctl(&["start", "--no-block", &pause.unit]);
     Some(pause.unit)
 }
 
@@ -233,7 +235,7 @@ impl Pause {
     /// Checks that systemd stops nothing but this process with the unit.
     fn check_is_only(&self, kubelet: u32) -> Result<(), PauseError> {
         let properties = format!("--property=MainPID,{}", NEEDED.join(","));
-        let shown = self.systemctl(&["show", &properties, &self.unit]);
+        let shown = self.systemd.systemctl(&["show", &properties, &self.unit]);
         let shown = shown.map_err(|fault| PauseError::Unknown(self.unit.clone(), fault))?;
         let value = |name: &str| {
             let mut lines = shown.lines().filter_map(|line| line.split_once('='));
@@ -260,10 +262,6 @@ impl Pause {
         format!("cri-event-conformance-start-{}", name.to_string_lossy())
     }
 
-    fn timer(&self) -> String {
-        format!("{}.timer", self.start_unit())
-    }
-
     fn set_timer(&self, at_most: Duration) -> Result<(), CommandError> {
         let arguments = [
             "--quiet",
@@ -280,14 +278,12 @@ impl Pause {
 
     /// Starts the unit, and then removes the timer.
     fn start(&self) -> Result<(), CommandError> {
-        self.systemctl(&["start", &self.unit])?;
+        self.systemd.systemctl(&["start", &self.unit])?;
         // One that has elapsed is gone.
-        let _ = self.systemctl(&["stop", &self.timer()]);
+        let _ = self
+            .systemd
+            .systemctl(&["stop", &format!("{}.timer", self.start_unit())]);
         Ok(())
-    }
-
-    fn systemctl(&self, arguments: &[&str]) -> Result<String, CommandError> {
-        self.systemd.systemctl(arguments)
     }
 }
 
