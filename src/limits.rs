@@ -192,6 +192,10 @@ pub const WATCH_ASIDE_BYTES: usize = 16 << 20;
 /// The maximum duration of such a history; a longer one is judged in parts.
 pub const WATCH_CUT: Duration = Duration::from_secs(600);
 
+/// The time in which a runtime that has ended its streams may still answer before it stops:
+/// containerd 2.1 does for some milliseconds, and for longer on a loaded node.
+pub const RUNTIME_STOPS: Duration = Duration::from_secs(2);
+
 /// The time for which a pod must be idle before it is judged, in addition to the maximum latency of
 /// an event: for the relist that shows its last change, and for one after the last deadline.
 pub const WATCH_SETTLING: Duration = Duration::from_secs(3);

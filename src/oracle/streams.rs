@@ -6,6 +6,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::history::{Body, Call, CallFault, CaseHistory, Entry, StatusCode, StreamEnd};
+use crate::limits;
 
 /// A description of an end that the runtime caused; `None` if the suite cancelled the stream.
 pub(crate) fn unexpected_end(end: &StreamEnd) -> Option<String> {
@@ -37,6 +38,7 @@ pub(crate) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
 
 /// The first answer of a runtime to a call that began after a stream had ended, unless the runtime
 /// was down: the last call that ended before shows that, a later one, and one that was under way.
+/// One that stops ends its streams first, and may answer until it has stopped.
 pub(super) fn later_answer<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
     let is_gone = |fault: &CallFault| fault.code == StatusCode::UNAVAILABLE;
     let is_unavailable = |call: &Call| matches!(call.result(), Some(Err(fault)) if is_gone(fault));
@@ -46,15 +48,21 @@ pub(super) fn later_answer<'a>(history: &'a CaseHistory, ended: &Entry) -> Optio
         return None;
     }
     let over_later = |over: &&Entry| over.seq > ended.seq;
+    let mut answer = None;
     for call in history.calls() {
         let Some(over) = call.ended().filter(over_later) else {
             continue;
         };
         match call.result() {
-            Some(Ok(_)) if call.began().seq > ended.seq => return Some(over),
-            Some(Err(fault)) if is_gone(fault) => return None,
+            Some(Ok(_)) if call.began().seq > ended.seq => {
+                answer.get_or_insert(over);
+            }
+            Some(Err(fault)) if is_gone(fault) => {
+                let stops = over.at.since(ended.at) < limits::RUNTIME_STOPS;
+                return answer.filter(|_| !stops);
+            }
             Some(_) | None => {}
         }
     }
-    None
+    answer
 }

@@ -217,6 +217,11 @@ mod tests {
             expect![],
         );
         after_create("stream ends UNAVAILABLE; end", expect![]);
+        // It answers until it has stopped.
+        after_create(
+            "stream ends UNAVAILABLE; pod stop; c start fails; end",
+            expect![],
+        );
     }
 
     #[test]
