@@ -94,7 +94,7 @@ impl Owner {
         &self.run
     }
 
-    /// The process of the run, as [`is_alive`](super::is_alive) takes it.
+    /// The process of the run, as [`is_alive`] takes it.
     pub fn process(&self) -> &str {
         &self.process
     }

@@ -68,7 +68,7 @@ impl<'l> ListedPod<'l> {
 }
 
 /// The pods of a node at one moment. Built with [`PodList::push`], or from the CRI's lists by
-/// [`list_pods`](super::list_pods).
+/// [`list_pods`].
 #[derive(Clone, Debug)]
 pub struct PodList<'a> {
     at: Moment,
