@@ -229,7 +229,8 @@ impl Running {
     /// Sends a signal repeatedly until it ends, like an impatient user.
     #[track_caller]
     pub(crate) fn end_by(self, signal: Signal, bound: Duration) -> Ended {
-        const PAUSE: Duration = Duration::from_millis(100);
+        // A third signal may overtake what the second one does, if it follows at once.
+        const PAUSE: Duration = Duration::from_millis(500);
         for _ in 0..bound.as_millis() / PAUSE.as_millis() {
             self.send(signal);
             if let Ok(status) = self.status.recv_timeout(PAUSE) {
