@@ -230,7 +230,7 @@ impl Running {
     #[track_caller]
     pub(crate) fn end_by(self, signal: Signal, bound: Duration) -> Ended {
         // A third signal may overtake what the second one does, if it follows at once.
-        const PAUSE: Duration = Duration::from_millis(250);
+        const PAUSE: Duration = Duration::from_millis(150);
         for _ in 0..bound.as_millis() / PAUSE.as_millis() {
             self.send(signal);
             if let Ok(status) = self.status.recv_timeout(PAUSE) {
