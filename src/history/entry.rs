@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::any;
 use super::protobuf::{message, oneof, written_as};
 use super::{
-    CallFault, CallId, CaseRun, ContainerId, ContainerStatus, Event, HostInstant, Labels, Reply,
-    Request, RunEnd, RunInfo, RunPlan, SandboxStatus, Seq, Shared, SubscriptionId, codec,
+    CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerStatus, Event, HostInstant,
+    Labels, Reply, Request, RunEnd, RunInfo, RunPlan, SandboxStatus, Seq, Shared, SubscriptionId,
+    codec,
 };
 use crate::escape::printable;
 
@@ -34,14 +35,27 @@ impl Entry {
     /// An estimate of the memory that the entry uses, in bytes, to bound a history by.
     pub fn approximate_bytes(&self) -> usize {
         const ENTRY: usize = 512;
-        let decoded = match &self.body {
+        let decoded = self.decoded_bytes();
+        let message = self.message().map_or(0, Bytes::len);
+        let other = if self.is_list() { 0 } else { message };
+        ENTRY + message + decoded.max(other)
+    }
+
+    fn decoded_bytes(&self) -> usize {
+        match &self.body {
             Body::Event { event, .. } => pod_bytes(event.sandbox.as_deref(), &event.containers),
             Body::CallEnded {
                 result: Ok(reply), ..
             } => reply_bytes(reply),
             _ => 0,
+        }
+    }
+
+    fn is_list(&self) -> bool {
+        let Body::CallEnded { result, .. } = &self.body else {
+            return false;
         };
-        ENTRY + decoded + self.message().map_or(0, Bytes::len)
+        matches!(result, Ok(Reply::Sandboxes(_) | Reply::Containers(_)))
     }
 
     /// The CRI message that it records; `None` for an entry of another kind.
@@ -55,18 +69,21 @@ impl Entry {
     }
 
     /// The entry as a rule needs it: without the CRI message, whose fields are decoded, and with a
-    /// digest in place of long annotations.
+    /// digest in place of long annotations. A message stays where other fields are long, so that
+    /// [`Self::approximate_bytes`] counts them.
     pub fn compact(&self) -> Self {
         let mut entry = self.clone();
+        let length = self.message().map_or(0, Bytes::len);
+        let is_counted = self.is_list() || length <= self.decoded_bytes() + LONG;
         match &mut entry.body {
             Body::Event { event, message, .. } => {
-                *message = Bytes::new();
+                drop_if(is_counted, message);
                 compact_pod(event.sandbox.as_mut(), &mut event.containers);
             }
             Body::CallEnded {
                 result, message, ..
             } => {
-                *message = Bytes::new();
+                drop_if(is_counted, message);
                 match result {
                     Ok(Reply::SandboxStatus(report)) => {
                         compact_pod(Some(&mut report.status), &mut report.containers);
@@ -77,10 +94,19 @@ impl Entry {
                     _ => {}
                 }
             }
-            Body::CallBegan { message, .. } => *message = Bytes::new(),
+            Body::CallBegan { message, .. } => drop_if(is_counted, message),
             _ => {}
         }
         entry
+    }
+}
+
+/// The size above which annotations, or the other fields of a message, are long.
+const LONG: usize = 4 << 10;
+
+fn drop_if(is_counted: bool, message: &mut Bytes) {
+    if is_counted {
+        *message = Bytes::new();
     }
 }
 
@@ -102,7 +128,6 @@ where
 
 /// A digest of pairs that together are long; `None` for short ones. Equal pairs have equal digests.
 fn digest_of_long(pairs: &Labels) -> Option<Labels> {
-    const LONG: usize = 4 << 10;
     if pair_bytes(pairs) <= LONG {
         return None;
     }
@@ -117,7 +142,13 @@ fn reply_bytes(reply: &Reply) -> usize {
     const ITEM: usize = 256;
     match reply {
         Reply::Sandboxes(items) => items.iter().map(|it| ITEM + pair_bytes(&it.labels)).sum(),
-        Reply::Containers(items) => items.iter().map(|it| ITEM + pair_bytes(&it.labels)).sum(),
+        Reply::Containers(items) => {
+            let image = |it: &ContainerListing| it.image.as_deref().map_or(0, str::len);
+            let items = items.iter();
+            items
+                .map(|it| ITEM + image(it) + pair_bytes(&it.labels))
+                .sum()
+        }
         Reply::SandboxStatus(report) => pod_bytes(Some(&report.status), &report.containers),
         Reply::ContainerStatus(report) => pod_bytes(None, [&report.status]),
         _ => 0,
@@ -432,3 +463,6 @@ written_as! {
         |number| Resource::from_number(number).ok_or(Unreadable::Lacks("resource"))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -249,7 +249,7 @@ where
     let connected = Connected::start(&options.target)?;
     let (mut none, handler) = (Outputs::default(), &options.drive.pods.runtime_handler);
     let connecting = prepare::connect(&connected, handler, run, &mut none, &stop);
-    // Nobody judges the history, so that nothing of it need be kept.
+    // The history is not judged, so nothing of it need be kept.
     let Connection { caller, info, .. } = runtime.block_on(connecting)?;
     let scale = options.drive.timeout_scale;
     let mut clean_up = CleanUp::new((&info.run, again), &caller, &connected.kernel, scale);

@@ -27,7 +27,7 @@ impl Effect for ResubscribeStep {
         }
         ctx.session().unsubscribe().await;
         let taken = ctx.take(&self.meanwhile).await;
-        // Whatever came of them, the teardown needs the stream.
+        // The teardown needs the stream, also after a failed step.
         ctx.session().ensure_stream().await?;
         taken
     }
