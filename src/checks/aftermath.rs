@@ -1,4 +1,4 @@
-//! `aftermath`: the remains of a sandbox or container whose creation may have failed.
+//! `aftermath`: the remains of a sandbox or container whose creation or start may have failed.
 
 #[cfg(test)]
 mod tests;
@@ -13,10 +13,10 @@ use crate::history::{
     Call, CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, PodUid, Reply,
     Request, SandboxId, SandboxState, Seq, Subject, SubjectKind,
 };
-use crate::oracle::{Index, makes};
+use crate::oracle::{Index, is_about, makes};
 use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
-/// The remains of a sandbox or container whose creation may have failed.
+/// The remains of a sandbox or container whose creation or start may have failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -29,18 +29,20 @@ pub struct AftermathCheck {
     pub is: Aftermath,
 }
 
-/// The permitted remains of a sandbox or container whose creation may have failed.
+/// The permitted remains of a sandbox or container whose creation or start may have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
-    expecting = "an aftermath: `absent`, `rolled-back` or `consistent`"
+    expecting = "an aftermath: `absent`, `rolled-back`, `unstarted` or `consistent`"
 )]
 pub enum Aftermath {
     /// No event and no later list shows it.
     Absent,
     /// It was never STARTED. If it was CREATED, it was DELETED. No later list shows the container,
-    /// or shows the sandbox READY.
+    /// or shows the sandbox READY. Where the call succeeded, as `consistent`.
     RolledBack,
+    /// It was never STARTED, or it was, where its start succeeded.
+    Unstarted,
     /// It may exist, if events and lists agree on it.
     Consistent,
 }
@@ -61,7 +63,11 @@ impl Word for AftermathCheck {
                 Kind::UnwantedStart,
                 Kind::MissingDeleted,
                 Kind::UnwantedListing,
+                Kind::MissingCreated,
+                Kind::MissingStarted,
+                Kind::MissingStopped,
             ],
+            Aftermath::Unstarted => vec![Kind::UnwantedStart, Kind::MissingStarted],
             Aftermath::Consistent => Kind::MISSING.to_vec(),
         }
     }
@@ -139,8 +145,11 @@ impl<'a> Attempt<'a> {
         let lists = self.lists();
         match aftermath {
             Aftermath::Absent => self.absent(&subjects, &lists),
-            Aftermath::RolledBack => self.rolled_back(&subjects, &lists),
-            Aftermath::Consistent => self.consistent(created, &subjects, &lists),
+            Aftermath::RolledBack if created.is_none() => self.rolled_back(&subjects, &lists),
+            Aftermath::Unstarted => created.map_or(Holds, |created| self.unstarted(created)),
+            Aftermath::RolledBack | Aftermath::Consistent => {
+                self.consistent(created, &subjects, &lists)
+            }
         }
     }
 
@@ -253,6 +262,23 @@ impl<'a> Attempt<'a> {
             }
         }
         self.unlisted(lists, |shown| shown != Shown::NotReady)
+    }
+
+    fn unstarted(&self, subject: &Subject) -> Finding {
+        let starts = self.history.calls().filter(|call| {
+            matches!(call.request(), Request::StartContainer(_)) && is_about(call, subject)
+        });
+        let succeeded = starts
+            .into_iter()
+            .any(|call| matches!(call.result(), Some(Ok(_))));
+        match (succeeded, subject.first(EventKind::Started)) {
+            (true, None) => self.awaited(EventKind::Started, subject, None),
+            (false, Some(_)) => {
+                let actual = [Fact::Id(subject.id.to_string())];
+                self.broken(Kind::UnwantedStart, actual, subject)
+            }
+            _ => Holds,
+        }
     }
 
     fn unlisted(&self, lists: &[List<'_>], counts: impl Fn(Shown) -> bool) -> Finding {

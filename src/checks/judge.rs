@@ -174,7 +174,11 @@ fn in_vain(
     Violation {
         rule: claim.id.to_owned(),
         level: Level::Must,
-        sentence: "Each awaited event arrives in time.".to_owned(),
+        sentence: match kind {
+            Kind::RefutedWait => "Each step ends as the case demands.",
+            _ => "Each awaited event arrives in time.",
+        }
+        .to_owned(),
         subject: wanted.to_owned(),
         mismatch: Mismatch::new(kind, expected, actual.into_iter().collect::<Facts>()),
         evidence: seq.into_iter().chain([at]).collect(),

@@ -289,6 +289,8 @@ pub struct Behaviour {
     pub stop_signals: StopSignals,
     pub child_kill: ChildKill,
     pub pod_kill: PodKill,
+    /// Whether calls succeed that cannot: without the image, the program, the handler.
+    pub accepts_invalid_calls: bool,
     /// Whether an OOM kill ends all processes of a container with `memory.oom.group` set.
     pub honours_oom_groups: bool,
     /// Whether the streaming variants of the list calls are implemented.
@@ -367,6 +369,7 @@ impl Default for Behaviour {
             stop_signals: StopSignals::default(),
             child_kill: ChildKill::default(),
             pod_kill: PodKill::default(),
+            accepts_invalid_calls: false,
             honours_oom_groups: true,
             streams_lists: true,
             suppressed: &[],

@@ -40,6 +40,12 @@ impl Machine {
             }
             _ => ProcessPlan::new(&spec.command, self.memory_limit(id), self.now),
         };
+        let process = match process {
+            Err(_) if self.behaviour.accepts_invalid_calls => {
+                ProcessPlan::new(&Workload::UntilTerm.command(), None, self.now)
+            }
+            process => process,
+        };
         let ends_as_one = spec.oom_group && self.behaviour.honours_oom_groups;
         let process = process.map(|process| {
             if ends_as_one {

@@ -22,7 +22,7 @@ pub enum CallOutcome {
     /// It must succeed.
     #[default]
     Success,
-    /// It must fail: where it succeeds, the case is skipped.
+    /// It must fail: where it succeeds, the case fails.
     Failure,
     /// It may succeed or fail: its result is judged.
     Either,
@@ -74,7 +74,7 @@ pub struct SandboxStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u32>,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
-    /// If a call succeeds that must fail, the case is skipped.
+    /// If a call succeeds that must fail, the case fails.
     #[serde(default)]
     pub expect: CallOutcome,
     /// When the client gives up on the call, which may have succeeded or failed by then.
@@ -176,7 +176,7 @@ pub struct CreateStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid_target: Option<String>,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
-    /// If a call succeeds that must fail, the case is skipped.
+    /// If a call succeeds that must fail, the case fails.
     #[serde(default)]
     pub expect: CallOutcome,
     /// When the client gives up on the call, which may have succeeded or failed by then.
@@ -252,7 +252,7 @@ pub struct StartStep {
     #[serde(default)]
     pub by_prefix: bool,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
-    /// If a call succeeds that must fail, the case is skipped.
+    /// If a call succeeds that must fail, the case fails.
     #[serde(default)]
     pub expect: CallOutcome,
     /// When the client gives up on the call, which may have succeeded or failed by then.
@@ -287,7 +287,7 @@ pub struct StopStep {
     #[serde(with = "Span")]
     pub grace: Duration,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
-    /// If a call succeeds that must fail, the case is skipped.
+    /// If a call succeeds that must fail, the case fails.
     #[serde(default)]
     pub expect: CallOutcome,
     /// When the client gives up on the call, which may have succeeded or failed by then.
@@ -325,7 +325,7 @@ pub struct RemoveStep {
     #[serde(default)]
     pub by_prefix: bool,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
-    /// If a call succeeds that must fail, the case is skipped.
+    /// If a call succeeds that must fail, the case fails.
     #[serde(default)]
     pub expect: CallOutcome,
     /// The longest time until the container is removed. A runtime may refuse until then: the call
@@ -392,7 +392,7 @@ pub struct ExecStep {
     #[serde(with = "Span")]
     pub timeout: Duration,
     /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
-    /// If a call succeeds that must fail, the case is skipped.
+    /// If a call succeeds that must fail, the case fails.
     #[serde(default)]
     pub expect: CallOutcome,
 }

@@ -226,3 +226,46 @@ fn without_a_call_nothing_could_be_checked() {
     "]],
     );
 }
+
+#[test]
+fn a_call_that_may_fail_may_succeed() {
+    const ROLLED_BACK: &str = "aftermath: {of: c, is: rolled-back}";
+    let listed = "pod relist c=created; end";
+    check(
+        ROLLED_BACK,
+        &format!("pod run; c create; c CREATED; {listed}"),
+        expect!["holds"],
+    );
+    check(
+        ROLLED_BACK,
+        &format!("pod run; c create; {listed}"),
+        expect![[r#"
+            waits for CREATED of c.0.beef of c
+            ORD-01 at #3 #4: c: expected CREATED of c.0.beef: CREATED has not come
+        "#]],
+    );
+    const UNSTARTED: &str = "aftermath: {of: c, is: unstarted}";
+    let created = "pod run; c create; c CREATED";
+    for fits in ["c start; c STARTED", "c start fails; c STOPPED"] {
+        check(
+            UNSTARTED,
+            &format!("{created}; {fits}; end"),
+            expect!["holds"],
+        );
+    }
+    check(
+        UNSTARTED,
+        &format!("{created}; c start; end"),
+        expect![[r#"
+            waits for STARTED of c.0.beef of c
+            ORD-01 at #3 #4 #5: c: expected STARTED of c.0.beef: STARTED has not come
+        "#]],
+    );
+    check(
+        UNSTARTED,
+        &format!("{created}; c start fails; c STARTED; end"),
+        expect![[r#"
+            ORD-01 at #3 #4 #5 #8: c: expected no STARTED: STARTED of c.0.beef
+        "#]],
+    );
+}

@@ -263,7 +263,7 @@ impl Effect for ExecStep {
         let answer = ctx.client().call(Some(ctx.case.run), request).await;
         match (answer, self.expect) {
             (Err(fault), CallOutcome::Success) => Err(Abort::failed("ExecSync", &fault)),
-            (Ok(_), CallOutcome::Failure) => Err(Abort::succeeded("ExecSync")),
+            (Ok(_), CallOutcome::Failure) => ctx.refute_failure("ExecSync"),
             (Ok(Reply::Exec(code)), CallOutcome::Success) => match workload.declared_exit() {
                 Some(declared) if code != declared => Err(Abort::Inconclusive(format!(
                     "the command was to end with code {declared}, and ended with {code}"

@@ -107,7 +107,7 @@ impl StepContext {
             return Ok(answer.ok());
         }
         match (self.send(request).await?, expect) {
-            (Ok(_), CallOutcome::Failure) => Err(Abort::succeeded(method)),
+            (Ok(_), CallOutcome::Failure) => self.refute_failure(method).map(|()| None),
             (Ok(reply), _) => Ok(Some(reply)),
             (Err(fault), CallOutcome::Success) => Err(Abort::failed(method, &fault)),
             (Err(fault), CallOutcome::Failure) if !is_refusal(&fault) => {
@@ -115,6 +115,16 @@ impl StepContext {
             }
             (Err(_), _) => Ok(None),
         }
+    }
+
+    /// Records that a call succeeded that must fail, which fails the case. The teardown removes
+    /// its objects.
+    pub(super) fn refute_failure(&self, method: &str) -> Result<(), Abort> {
+        let wanted = format!("the failure of {method}");
+        let instead = Some("it succeeded".to_owned());
+        self.case
+            .waits
+            .record_unless(wanted, Duration::ZERO, instead)
     }
 
     pub(super) fn sandbox(&self, name: &str) -> Result<SandboxId, Abort> {
@@ -222,14 +232,6 @@ impl Abort {
     /// A call failed that must succeed.
     pub(in crate::drive) fn failed(method: &str, fault: &CallFault) -> Self {
         Self::Error(format!("{method} failed: {fault}"))
-    }
-
-    /// A call succeeded that was meant to fail. Its objects are torn down.
-    pub(in crate::drive) fn succeeded(method: &str) -> Self {
-        Self::NotApplicable(format!(
-            "{method} was meant to fail and succeeded, so that there is no failure whose \
-             consequences could be judged"
-        ))
     }
 
     /// A name of the case is unbound.

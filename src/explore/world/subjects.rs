@@ -125,16 +125,23 @@ impl World {
         {
             return None;
         }
-        let refused = it.image.is_some() || it.same_as.is_some();
+        // A runtime may answer with the container that has the name already.
+        let refusal = match (&it.image, &it.same_as) {
+            (Some(_), _) => Some(CallOutcome::Failure),
+            (None, Some(_)) => Some(CallOutcome::Either),
+            (None, None) => None,
+        };
         let unmade = match home.state {
-            PodState::Ready if refused && !contested => {
-                Some((Remains::Absent, CallOutcome::Failure))
+            PodState::Ready if !contested && refusal.is_some() => {
+                refusal.map(|end| (Remains::Absent, end))
             }
-            _ if refused => return None,
+            _ if refusal.is_some() => return None,
             PodState::Removed if it.abandon_after.is_some() => return None,
-            PodState::Removed => Some((Remains::Absent, CallOutcome::Failure)),
+            PodState::Removed if !contested => Some((Remains::Absent, CallOutcome::Failure)),
             _ if it.abandon_after.is_some() => Some((Remains::Consistent, CallOutcome::Success)),
-            PodState::Stopped => Some((Remains::Consistent, CallOutcome::Either)),
+            PodState::Removed | PodState::Stopped => {
+                Some((Remains::Consistent, CallOutcome::Either))
+            }
             PodState::Dead => return None,
             PodState::Ready if contested => Some((Remains::Consistent, CallOutcome::Either)),
             PodState::Ready => None,
@@ -251,8 +258,11 @@ impl World {
             container.spec.flaw,
             Some(Flaw::CrashAtStart | Flaw::CrashAtCreate)
         );
-        let fails = container.spec.workload == WorkloadSpec::MissingProgram || is_faulty && crashes;
-        if fails {
+        if is_faulty && crashes {
+            container.become_uncertain();
+            return Some(CallOutcome::Either);
+        }
+        if container.spec.workload == WorkloadSpec::MissingProgram {
             container.life = Life::Failed;
             container.failed = true;
             container.events = None;

@@ -100,6 +100,10 @@ pub(super) const FAILURES: &[Row] = &[
         Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Listed),
     ),
     (
+        "failed-calls-succeed",
+        Fault::Behaviour(|behaviour| behaviour.accepts_invalid_calls = true),
+    ),
+    (
         "abandoned-container-removed-silently",
         Fault::Behaviour(|behaviour| {
             behaviour.cleans_up_silently = true;

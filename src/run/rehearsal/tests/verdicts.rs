@@ -51,6 +51,23 @@ fn ends(workload: &str) -> Vec<Case> {
     vec![parse(Path::new("exit/it-ends.yaml"), &text).expect("it is a case")]
 }
 
+/// A case fails where a call succeeds that must fail, and judges one that may.
+#[test]
+fn a_call_that_succeeds_is_judged_by_whether_it_may() {
+    let accepting = || Behaviour {
+        accepts_invalid_calls: true,
+        ..Behaviour::default()
+    };
+    let may = ["FLR-04", "FLR-05a", "FLR-10", "FLR-10a", "CKP-04"];
+    assert_eq!(rehearsed(accepting(), cases(&may)), []);
+    let must = cases(&["FLR-01", "FLR-02", "FLR-03", "FLR-05"]);
+    let failed = rehearsed(accepting(), must);
+    assert_eq!(failed.len(), 4, "{failed:#?}");
+    for (_, verdict, why) in failed {
+        assert_eq!((verdict, &*why), (Verdict::Fail, "it succeeded"));
+    }
+}
+
 /// CRI-O lists such a container as exited when it is removed, and STOPPED agrees.
 #[test]
 fn an_end_of_a_container_that_never_ran_breaks_no_must() {
