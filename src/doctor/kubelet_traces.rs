@@ -17,8 +17,13 @@ const BOUND: Duration = Duration::from_secs(20);
 /// The number of bytes read from the end of a log file.
 const END_BYTES: u64 = 16 << 20;
 
-/// Log files of kubelets that log neither to the journal nor to standard error.
-const FILES: [&str; 2] = ["/var/log/kubelet.log", "/var/log/kubelet/kubelet.log"];
+/// Log files of kubelets that log neither to the journal nor to standard error; the last one is
+/// that of RKE2.
+const FILES: [&str; 3] = [
+    "/var/log/kubelet.log",
+    "/var/log/kubelet/kubelet.log",
+    "/var/lib/rancher/rke2/agent/logs/kubelet.log",
+];
 
 /// At verbosity 4: up to 1.36, and from 1.37.
 const USED: [&str; 2] = [

@@ -7,6 +7,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use axum::Router;
+use axum::routing::get;
 use serde::Deserialize;
 
 use super::crio;
@@ -149,6 +151,15 @@ fn diagnose(ready: &str, node: Option<&Node>) -> Diagnosis {
     }
     if let Some(metrics) = given("metrics.txt") {
         reactor.block_on(kubelets.read_metrics(&metrics));
+    }
+    if let Ok(served) = fs::read_to_string(tree.join("metrics.http")) {
+        reactor.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/metrics", listener.local_addr().unwrap());
+            let routes = Router::new().route("/metrics", get(move || async move { served }));
+            tokio::spawn(async move { axum::serve(listener, routes).await });
+            kubelets.read_metrics(&url).await;
+        });
     }
     let runtime = fs::read_to_string(tree.join("runtime.yaml")).unwrap();
     let runtime: Runtime = serde_yaml::from_str(&runtime).unwrap();

@@ -153,7 +153,9 @@ impl KubeletSettings {
     pub(super) fn read(kubelet: &KubeletProcess) -> Self {
         let mut settings = Self::default();
         let path = |flag: &str| {
-            let path = kubelet.flag(flag).last().filter(|path| !path.is_empty())?;
+            // That of a larger program is in a format of its own.
+            let paths = kubelet.flag(flag).filter(|_| kubelet.is_kubelet_only());
+            let path = paths.last().filter(|path| !path.is_empty())?;
             Some(kubelet.directory.join(path))
         };
         if let Some(path) = path("config") {
