@@ -4,6 +4,7 @@
 
 mod flaws;
 mod node;
+mod relayed;
 mod scenarios;
 
 use std::sync::Arc;

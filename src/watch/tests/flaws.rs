@@ -16,6 +16,9 @@ pub(super) enum Flaw {
     StatusHangs,
     /// Containers called `lost` are UNKNOWN after their exit, those called `stray` always.
     Unknown,
+    /// Nothing is broken, but the model calls itself containerd or CRI-O.
+    Containerd,
+    Crio,
 }
 
 impl Flaw {
@@ -27,12 +30,22 @@ impl Flaw {
             Self::LongLists => Some(long_lists),
             Self::StatusHangs => Some(status_hangs),
             Self::Unknown => Some(unknown),
+            Self::Containerd => Some(|_, answer| called(answer, "containerd", "v2.1.9")),
+            Self::Crio => Some(|_, answer| called(answer, "cri-o", "1.36.3")),
         };
         Behaviour {
             replies: hook.into_iter().collect(),
             ..Behaviour::default()
         }
     }
+}
+
+fn called(mut answer: Answer, name: &str, version: &str) -> Answer {
+    if let Ok(Reply::Version(runtime)) = &mut answer.result {
+        name.clone_into(&mut runtime.runtime_name);
+        version.clone_into(&mut runtime.runtime_version);
+    }
+    answer
 }
 
 fn lists_fail(request: &Request, mut answer: Answer) -> Answer {
