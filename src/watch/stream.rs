@@ -269,7 +269,10 @@ fn later(at: HostInstant, by: Duration) -> HostInstant {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+    use crate::history::{ContainerId, Labels, Reply, Seq};
 
     fn at(ms: u64) -> HostInstant {
         HostInstant {
@@ -289,5 +292,67 @@ mod tests {
         assert_eq!(repeated.happened(at(1001)), Some(999));
         assert_eq!(repeated.due(at(5000)), None);
         assert_eq!(repeated.happened(at(5001)), Some(1));
+    }
+
+    /// The lines for calls that begin and end at these seconds: `+` a list of sandboxes, the first
+    /// call of a relist; `?` a status of a container; `-` the end of either.
+    fn late_lines(calls: &str) -> Vec<String> {
+        let mut under_way = RelistUnderWay::default();
+        let (mut lines, mut now, mut call) = (Vec::new(), at(0), CallId(0));
+        for (seq, word) in (1..).zip(calls.split_whitespace()) {
+            let (kind, second) = word.split_at(1);
+            let then = at(second.parse::<u64>().unwrap() * 1000);
+            // The loop wakes when the relist is late.
+            let late = under_way.late_in(now).map(|left| later(now, left));
+            if let Some(Notice::Stream { detail, .. }) = late
+                .filter(|late| *late <= then)
+                .and_then(|late| under_way.late(late))
+            {
+                lines.push(detail.split(';').next().unwrap().to_owned());
+            }
+            let request = match kind {
+                "+" => Some(Request::ListSandboxes(Labels::new())),
+                "?" => Some(Request::ContainerStatus(ContainerId::from("c"))),
+                _ => None,
+            };
+            let (message, result) = (Bytes::new(), Ok(Reply::Sandboxes(Vec::new())));
+            let body = if let Some(request) = request {
+                call = CallId(seq);
+                let case = None;
+                Body::CallBegan {
+                    call,
+                    case,
+                    request,
+                    message,
+                }
+            } else {
+                Body::CallEnded {
+                    call,
+                    result,
+                    message,
+                }
+            };
+            under_way.look_at(&Entry {
+                seq: Seq(seq),
+                at: then,
+                body,
+            });
+            now = then;
+        }
+        lines
+    }
+
+    #[test]
+    fn a_late_relist_is_reported_once_with_its_call() {
+        let hangs =
+            "the relist has taken 10.0 s so far: ContainerStatus has not answered for 9.0 s";
+        assert_eq!(late_lines("+0 -1 ?1 -60"), [hangs]);
+        let next_too = "+0 -1 ?1 -60 +61 -62 ?62 -90";
+        assert_eq!(late_lines(next_too), [hangs]);
+        let works_between = "+0 -1 ?1 -60 +61 -62 +63 -64 ?64 -90";
+        assert_eq!(late_lines(works_between), [hangs, hangs]);
+        assert_eq!(late_lines("+0 -6 +7 -13 ?13 -16"), [""; 0]);
+        let list = "the relist has taken 10.0 s so far: ListPodSandbox has not answered for 10.0 s";
+        assert_eq!(late_lines("+0 -11"), [list]);
     }
 }

@@ -117,6 +117,19 @@ fn what_cannot_be_judged_is_wrong_usage() {
 }
 
 #[test]
+fn a_policy_has_at_most_1_mib() {
+    let folder = reports();
+    let gate = |bytes| {
+        let policy = format!("max-known: 0 {}", "#".repeat(bytes));
+        write(&folder, "p.yaml", &policy[..bytes]);
+        inside(&folder, &["gate", "--policy", "p.yaml", "good.json"])
+    };
+    gate(1 << 20).succeeds();
+    let message = "error: read the policy p.yaml: it is larger than 1 MiB";
+    gate((1 << 20) + 1).fails(2, &[message]);
+}
+
+#[test]
 fn reports_stand_side_by_side() {
     let folder = reports();
     let page = inside(

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::fake_cri::{FakeCri, Flaw};
 use crate::kubelet::{StandInKubelet, own_user};
-use crate::suite::{Suite, suite};
+use crate::suite::{Suite, in_own_pid_namespace, suite};
 
 const AT_ONCE: Duration = Duration::from_secs(5);
 const ASKED: &str = "the event stream is requested";
@@ -227,4 +227,18 @@ fn events_are_not_taken_from_a_kubelet() {
     fake.add_pod_of_a_kubelet();
     let sign = "1 ready pods here have a kubelet's labels";
     watch(&fake, &["--for", "3s"]).run().fails(3, &[sign]);
+}
+
+#[test]
+fn events_are_not_taken_where_a_kubelet_would_be_hidden() {
+    let fake = FakeCri::start(Flaw::SingleConsumer);
+    let socket = fake.socket();
+    let args = ["watch", "-r", socket.to_str().unwrap(), "--for", "3s"];
+    let Some(watch) = in_own_pid_namespace(args) else {
+        return;
+    };
+    let sign = "a kubelet may run on this node, whose processes are hidden (a pod needs hostPID)";
+    watch.run().fails(3, &[sign, "--allow event-theft"]);
+    let methods: Vec<_> = fake.asked().iter().map(|asked| asked.method).collect();
+    assert!(!methods.contains(&"get_container_events"), "{methods:?}");
 }

@@ -77,6 +77,23 @@ pub(crate) fn unprivileged<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -
     Suite::new(command, args)
 }
 
+/// The same in a PID namespace of its own, as in a pod without `hostPID`; `None`, with a note, if
+/// that is not permitted here.
+pub(crate) fn in_own_pid_namespace<T: AsRef<OsStr>>(
+    args: impl IntoIterator<Item = T>,
+) -> Option<Suite> {
+    let alone = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+    let tried = Command::new("unshare").args(alone).arg("true").output();
+    if !tried.as_ref().is_ok_and(|tried| tried.status.success()) {
+        eprintln!("not tested, as it needs root: {tried:?}");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    let program = env!("CARGO_BIN_EXE_cri-event-conformance");
+    command.args(alone).arg(program);
+    Some(Suite::new(command, args))
+}
+
 /// The same, aborted if it uses more memory than this.
 pub(crate) fn suite_within<T: AsRef<OsStr>>(
     bytes: usize,
