@@ -13,7 +13,7 @@ use super::check::Expectation;
 use super::situation::{self, Situation};
 use super::word::About;
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
-use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd};
+use crate::history::{Body, CaseHistory, EventKind, HostInstant, Seq, StepsEnd, SubjectKind};
 use crate::oracle::{Index, held_up_at_the_end, lost_with_the_runtime, unexpected_end};
 use crate::outcome::{Fact, Facts, Kind, Level, Mismatch, Violation};
 
@@ -62,6 +62,14 @@ impl Claim<'_> {
 
 /// The kinds of findings of an unsuccessful wait.
 const OF_WAITS: [Kind; 3] = [Kind::UnmetWait, Kind::RefutedWait, Kind::StreamEndedInWait];
+
+/// The kinds of events that a finding can miss.
+const EVENTS: [EventKind; 4] = [
+    EventKind::Created,
+    EventKind::Started,
+    EventKind::Stopped,
+    EventKind::Deleted,
+];
 
 /// The kind of finding of a check with an unbound name.
 const OF_NAMES: Kind = Kind::NothingMade;
@@ -116,12 +124,38 @@ pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
             judgement.undecided = Some(Undecided::Error(reason));
         }
     }
+    let broken = judgement.violations.iter_mut();
+    for violation in broken.chain(&mut judgement.advice) {
+        name_unknown(history, violation);
+    }
     if judgement.undecided.is_some() {
         // The expectations are for a situation that did not arise.
         judgement.violations.clear();
         judgement.advice.clear();
     }
     judgement
+}
+
+/// Adds the event of the case's pods with an unknown id that a missing event may be, if there is
+/// one: its id, and its arrival as evidence.
+fn name_unknown(history: &CaseHistory, violation: &mut Violation) {
+    let mismatch = &mut violation.mismatch;
+    let is_missing = |event: &EventKind| match mismatch.kind {
+        Kind::UnmetWait => violation.subject.starts_with(&event.to_string()),
+        kind => kind == Kind::missing(*event),
+    };
+    let Some(missing) = EVENTS.into_iter().find(is_missing) else {
+        return;
+    };
+    let subjects = history.subjects().iter();
+    let mut unknown = subjects.filter(|subject| matches!(subject.kind, SubjectKind::Stray));
+    let Some(arrival) = unknown.find_map(|subject| subject.first(missing)) else {
+        return;
+    };
+    let id = Fact::Id(arrival.event().container.to_string());
+    mismatch.actual = mismatch.actual.iter().cloned().chain([id]).collect();
+    violation.evidence.push(arrival.seq());
+    violation.evidence.sort_unstable();
 }
 
 /// The violation of the wait that timed out; or the reason why it proves nothing.

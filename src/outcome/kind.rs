@@ -55,19 +55,19 @@ kinds! {
     "missing-created" MissingCreated
         "CREATED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
-        "{event} has not come";
+        "{event} has not come[, but came under the unknown id {id}]";
     "missing-started" MissingStarted
         "STARTED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
-        "{event} has not come";
+        "{event} has not come[, but came under the unknown id {id}]";
     "missing-stopped" MissingStopped
         "STOPPED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
-        "{event} has not come";
+        "{event} has not come[, but came under the unknown id {id}]";
     "missing-deleted" MissingDeleted
         "DELETED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
-        "{event} has not come";
+        "{event} has not come[, but came under the unknown id {id}]";
     "late-event" LateEvent
         "An event came later than it is due."
         "{event} within {within} of {cause}"
@@ -288,7 +288,7 @@ kinds! {
     "unmet-wait" UnmetWait
         "A step waited for an event or state that did not occur."
         "{of}[ within {within}]"
-        "it did not come";
+        "it did not come[, but came under the unknown id {id}]";
     "refuted-wait" RefutedWait
         "A step waited for a state and observed another one."
         "{of}[ within {within}]"

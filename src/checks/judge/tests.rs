@@ -43,6 +43,24 @@ fn a_complete_case_is_judged_by_its_expectations() {
     );
 }
 
+/// A runtime whose sandbox events have the id of its own pause container, for instance.
+#[test]
+fn a_finding_names_the_events_that_the_missing_one_may_be() {
+    let with_other = format!("{RUNNING}; d create fails; d STARTED; d STOPPED");
+    check(
+        Level::Must,
+        None,
+        &format!("{with_other}; end"),
+        expect![[r#"
+            ORD-01 at #4 #5 #6 #11: c (c.0.beef): expected STOPPED: STOPPED has not come, but came under the unknown id d.0.beef
+        "#]],
+    );
+    let waits = format!("{with_other}; wait in-vain STOPPED_of_c; end unmet");
+    check(Level::Must, None, &waits, expect![[r#"
+        ORD-01 at #11 #12: STOPPED of c: expected STOPPED of c within 10s: it did not come, but came under the unknown id d.0.beef
+    "#]]);
+}
+
 #[test]
 fn a_broken_should_is_advice() {
     check(
