@@ -20,7 +20,7 @@ use crate::host::{self, RuntimeCommands};
 use crate::oracle::Invariant;
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Planned;
-use crate::verdicts::Known;
+use crate::verdicts::{Known, unmeasured};
 use crate::{limits, report, terminal};
 
 #[derive(Debug)]
@@ -323,6 +323,9 @@ pub(super) fn announce(
         plan.image,
         info.run
     ));
+    if let Some(note) = unmeasured(&runtime.runtime_name, &runtime.runtime_version) {
+        terminal::say(&note);
+    }
     if let Some(reason) = no_events {
         terminal::say(&format!(
             "{}\nonly cases for runtimes without events are run; all others are skipped",

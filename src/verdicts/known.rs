@@ -17,6 +17,7 @@ use crate::yaml;
 pub use entry::{KnownFailure, KnownFault, Rate};
 pub(super) use texts::stable;
 pub use texts::{Signatures, Texts};
+use when::Version;
 pub use when::{RuntimeFacts, Versions, When};
 
 /// The name of a watch in `in` of an entry, in place of case ids: entries that name only cases do
@@ -81,6 +82,21 @@ impl Known {
     pub fn is_for(&self, runtime_name: &str) -> bool {
         let listed = self.runtime.split_whitespace().next().unwrap_or_default();
         listed == "any" || listed.eq_ignore_ascii_case(runtime_name)
+    }
+
+    /// Whether a version of the runtime is newer, by its first two numbers, than each that was
+    /// measured. A built-in file names these before what they ran with.
+    pub fn is_outdated_by(&self, version: &str) -> bool {
+        let measured = self.measured.as_deref().unwrap_or_default();
+        let of_runtime = measured.split(" with ").next().unwrap_or_default();
+        let newest = of_runtime
+            .split([' ', ','])
+            .filter_map(Version::parse)
+            .max();
+        match (Version::parse(version), newest) {
+            (Some(version), Some(newest)) => version.minor() > newest.minor(),
+            _ => false,
+        }
     }
 
     /// The same file under another name.

@@ -375,6 +375,15 @@ pub fn builtin_of(runtime: &str) -> Option<ExpectationFile> {
     })
 }
 
+/// The note that a runtime is newer than each version that was measured, if it is.
+pub fn unmeasured(runtime: &str, version: &str) -> Option<String> {
+    let (_, known) = found(runtime)?;
+    known.is_outdated_by(version).then(|| {
+        let measured = known.measured.as_deref().unwrap_or_default();
+        format!("note: never measured with this version, but with {measured}")
+    })
+}
+
 /// The known failures of a runtime; empty without a file.
 pub(super) fn known_of(runtime: &str) -> Known {
     let known = found(runtime).map(|(_, known)| known.clone());

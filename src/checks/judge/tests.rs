@@ -56,9 +56,14 @@ fn a_finding_names_the_events_that_the_missing_one_may_be() {
         "#]],
     );
     let waits = format!("{with_other}; wait in-vain STOPPED_of_c; end unmet");
-    check(Level::Must, None, &waits, expect![[r#"
+    check(
+        Level::Must,
+        None,
+        &waits,
+        expect![[r#"
         ORD-01 at #11 #12: STOPPED of c: expected STOPPED of c within 10s: it did not come, but came under the unknown id d.0.beef
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -69,8 +69,14 @@ impl Effect for ForEachHandlerStep {
         };
         for handler in handlers.into_iter().filter(|name| !name.is_empty()) {
             let mut inner = ctx.clone();
-            inner.scope.handler = Some(handler);
-            inner.take(&self.steps).await?;
+            inner.scope.handler = Some(handler.clone());
+            let taken = inner.take(&self.steps).await;
+            taken.map_err(|abort| match abort {
+                Abort::Error(reason) => {
+                    Abort::Error(format!("with the runtime handler `{handler}`: {reason}"))
+                }
+                abort => abort,
+            })?;
         }
         Ok(())
     }

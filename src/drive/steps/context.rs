@@ -150,6 +150,8 @@ pub(in crate::drive) struct Scope {
     pub(super) subscriptions: Names<SubscriptionId>,
     /// The current item of the innermost `repeat` with items.
     pub(super) item: Option<u8>,
+    /// The container whose monitor was killed last, if it was left alone itself.
+    pub(super) unmonitored: Option<ContainerId>,
     /// The runtime handler that all sandboxes have here, if they do.
     pub(super) handler: Option<String>,
     /// How soon each call must return.

@@ -90,6 +90,8 @@ impl Effect for KillMonitorStep {
         let killed = kernel.kill_monitor(&monitored, self.with_container, bound);
         let monitor = killed.await;
         let monitor = monitor.map_err(Abort::inconclusive)?;
+        let left_alone = !self.with_container;
+        ctx.scope.unmonitored = left_alone.then_some(ctx.container(&self.container)?);
         let with = if self.with_container {
             " with its container"
         } else {

@@ -141,9 +141,18 @@ pub(super) async fn await_event(
     let wanted = format!("{} of {} ({id})", step.event, step.of);
     let began = Instant::now();
     let view = &ctx.case.view;
-    let met = view
-        .wait_by(began + bound, |history| has_seen(history, id, step.event))
-        .await?;
+    let seen = |history: &CaseHistory| has_seen(history, id, step.event);
+    if step.event == EventKind::Stopped && ctx.scope.unmonitored.as_ref() == Some(id) {
+        let soon = ctx.session().scaled(limits::EVENT_WAIT);
+        if !view.wait_by(began + soon, seen).await? && still_runs(&ctx.case, id).await {
+            return Err(Abort::NotApplicable(format!(
+                "{} runs on without its monitor, which was killed {soon:?} before: it has no end \
+                 to report",
+                step.of
+            )));
+        }
+    }
+    let met = view.wait_by(began + bound, seen).await?;
     let took = Took::Event(began.elapsed());
     ctx.case.waits.record_timed(wanted, met, bound, took);
     if met {

@@ -470,3 +470,18 @@ fn what_is_wrong_in_a_finding_is_refused_with_what_to_write() {
         assert!(fault.contains(expected), "{fault}");
     }
 }
+
+#[test]
+fn a_version_newer_than_any_measured_one_gets_a_note() {
+    for (runtime, version, newer) in [
+        ("containerd", "v2.4.0-beta.1", true),
+        ("containerd", "2.3.9", false),
+        ("containerd", "1.6.0", false),
+        ("cri-o", "1.37.0", true),
+        ("cri-o", "1.36.9", false),
+        ("other", "9.0", false),
+    ] {
+        let note = crate::verdicts::unmeasured(runtime, version);
+        assert_eq!(note.is_some(), newer, "{runtime} {version}: {note:?}");
+    }
+}

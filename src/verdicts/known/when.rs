@@ -167,6 +167,11 @@ impl Version {
         Some(Self::trimmed(numbers.ok()?))
     }
 
+    /// Its first two numbers.
+    pub(super) fn minor(&self) -> &[u64] {
+        &self.0[..self.0.len().min(2)]
+    }
+
     fn trimmed(mut numbers: Vec<u64>) -> Self {
         while numbers.last() == Some(&0) {
             numbers.pop();

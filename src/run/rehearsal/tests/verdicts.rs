@@ -7,7 +7,8 @@ use super::super::*;
 use super::outcome;
 use crate::case::{Tier, load, parse};
 use crate::drive::Sabotage;
-use crate::model::{ExitDetection, NonTransition, StopSignals};
+use crate::history::{CallFault, Request, StatusCode};
+use crate::model::{ExitDetection, MonitorDeath, NonTransition, StopSignals};
 use crate::outcome::{Verdict, Violation};
 
 /// The outcomes of the cases on such a model, except plain passes.
@@ -66,6 +67,51 @@ fn a_call_that_succeeds_is_judged_by_whether_it_may() {
     for (_, verdict, why) in failed {
         assert_eq!((verdict, &*why), (Verdict::Fail, "it succeeded"));
     }
+}
+
+#[test]
+fn a_container_that_runs_on_without_its_monitor_is_skipped_soon() {
+    let behaviour = Behaviour {
+        monitor_death: MonitorDeath::Unwatched,
+        ..Behaviour::default()
+    };
+    let rehearsal = Rehearsal {
+        target: Target::model(behaviour, 0),
+        ..Rehearsal::default()
+    };
+    let report = rehearse(rehearsal, cases(&["SHM-01", "SHM-01a"])).expect("the model runs them");
+    for id in ["SHM-01", "SHM-01a"] {
+        let found = outcome(&report, id);
+        let reason = found.reason.as_deref().unwrap_or_default();
+        assert_eq!(found.verdict, Verdict::Skip, "{found:#?}");
+        assert!(
+            reason.starts_with("c runs on without its monitor"),
+            "{reason}"
+        );
+        assert!(found.duration < Duration::from_secs(15), "{found:#?}");
+    }
+}
+
+#[test]
+fn a_handler_that_runs_no_sandbox_is_named() {
+    let mut behaviour = Behaviour::default();
+    behaviour.replies.push(|request, mut answer| {
+        if matches!(request, Request::RunSandbox(spec) if spec.runtime_handler == "other") {
+            answer.result = Err(CallFault {
+                code: StatusCode::UNKNOWN,
+                message: "no such program".to_owned(),
+                deadline: Duration::ZERO,
+            });
+        }
+        answer
+    });
+    let seen = rehearsed(behaviour, cases(&["FEA-07"]));
+    let (_, verdict, why) = &seen[0];
+    assert_eq!(*verdict, Verdict::Error, "{seen:?}");
+    assert!(
+        why.starts_with("with the runtime handler `other`: "),
+        "{why}"
+    );
 }
 
 /// CRI-O lists such a container as exited when it is removed, and STOPPED agrees.
