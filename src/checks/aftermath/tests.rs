@@ -229,6 +229,7 @@ fn without_a_call_nothing_could_be_checked() {
 
 #[test]
 fn a_call_that_may_fail_may_succeed() {
+    const UNSTARTED: &str = "aftermath: {of: c, is: unstarted}";
     const ROLLED_BACK: &str = "aftermath: {of: c, is: rolled-back}";
     let listed = "pod relist c=created; end";
     check(
@@ -244,7 +245,6 @@ fn a_call_that_may_fail_may_succeed() {
             ORD-01 at #3 #4: c: expected CREATED of c.0.beef: CREATED has not come
         "#]],
     );
-    const UNSTARTED: &str = "aftermath: {of: c, is: unstarted}";
     let created = "pod run; c create; c CREATED";
     for fits in ["c start; c STARTED", "c start fails; c STOPPED"] {
         check(
