@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use crate::case::{self, Case, Defect, Requirement};
 use crate::model::fault_named;
 use crate::oracle::{INVARIANTS, Invariant};
-use crate::outcome::{Level, Levels, Profile};
+use crate::outcome::{Guarantee, Kind, Level, Levels, Profile};
 use crate::plan::label;
 use crate::report::{Markdown, Sheet};
 use crate::verdicts::{Known, KnownFailure, builtin};
@@ -39,8 +39,8 @@ pub struct Checker<'a> {
     pub levels: Levels,
 }
 
-/// A file of an mdBook: a page for each case, invariant, requirement and defect, named for its id,
-/// which is never reused, and a list of each kind.
+/// A file of an mdBook: a page for each guarantee, case, invariant, requirement and defect, named
+/// for its id, which is never reused, and a list of each kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     pub file: String,
@@ -51,10 +51,17 @@ pub struct Page {
 type Entry = (String, String, Sheet);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no case, invariant, requirement or defect `{id}`; {help}")]
+#[error("there is no case, invariant, requirement, defect or guarantee `{id}`; {help}")]
 pub struct UnknownId {
     id: String,
     help: String,
+}
+
+impl Checker<'_> {
+    /// The guarantee that a pass proves; `None` for a case of a user's own area.
+    pub fn guarantee(&self) -> Option<Guarantee> {
+        Guarantee::proven_by(area(self.name), &self.requirements)
+    }
 }
 
 impl Catalogue {
@@ -174,8 +181,12 @@ impl Catalogue {
         if let Some(requirement) = self.requirements.iter().find(|known| is(&known.id)) {
             return Some(self.requirement_sheet(requirement));
         }
-        let defect = self.defects.iter().find(|defect| is(&defect.name));
-        defect.map(|defect| self.defect_sheet(defect))
+        if let Some(defect) = self.defects.iter().find(|defect| is(&defect.name)) {
+            return Some(self.defect_sheet(defect));
+        }
+        let mut guarantees = Guarantee::ALL.into_iter();
+        let guarantee = guarantees.find(|guarantee| is(guarantee.name()));
+        guarantee.map(|guarantee| self.guarantee_sheet(guarantee))
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {
@@ -190,13 +201,18 @@ impl Catalogue {
 
     fn names(&self) -> impl Iterator<Item = &str> {
         let defects = self.defects.iter().map(|defect| defect.name.as_str());
-        self.checkers().map(|checker| checker.name).chain(defects)
+        let names = self.checkers().map(|checker| checker.name).chain(defects);
+        names.chain(Guarantee::ALL.map(Guarantee::name))
     }
 
     fn case_sheet(&self, case: &Case) -> Sheet {
         let mut sheet = Sheet::new(&label(&case.id, &case.name), &case.title);
         sheet.paragraph("why it matters", &case.why);
         let mut facts = format!("{}; tier {}", case.levels, case.tier);
+        let proves = Guarantee::proven_by(area(&case.name), &case.requirements);
+        if let Some(guarantee) = proves {
+            let _ = write!(facts, "; proves {guarantee}");
+        }
         if !case.tags.is_empty() {
             let _ = write!(facts, "; tags {}", case.tags.join(", "));
         }
@@ -214,7 +230,12 @@ impl Catalogue {
     fn invariant_sheet(&self, invariant: &Invariant) -> Sheet {
         let title = label(invariant.id, invariant.name);
         let mut sheet = Sheet::new(&title, invariant.sentence);
-        let levels = format!("{}; judged on the history of every case", invariant.levels);
+        let proves = Guarantee::proven_by(area(invariant.name), invariant.requirements);
+        let proves = proves.map_or_else(String::new, |it| format!("; proves {it}"));
+        let levels = format!(
+            "{}; judged on the history of every case{proves}",
+            invariant.levels
+        );
         sheet.paragraph("levels", &levels);
         self.requirements_of(&mut sheet, invariant.requirements.iter().copied());
         sheet.items("sources", &[invariant.source]);
@@ -243,6 +264,25 @@ impl Catalogue {
             "violated by defects",
             &breaks.map(describe).collect::<Vec<_>>(),
         );
+        sheet
+    }
+
+    fn guarantee_sheet(&self, guarantee: Guarantee) -> Sheet {
+        let mut sheet = Sheet::new(guarantee.name(), guarantee.sentence());
+        self.requirements_of(&mut sheet, guarantee.scope().requirements.iter().copied());
+        let proofs: Vec<_> = self
+            .checkers()
+            .filter(|checker| checker.guarantee() == Some(guarantee))
+            .map(|checker| Self::line(&checker))
+            .collect();
+        sheet.items("proven by", &proofs);
+        let kinds = Kind::ALL
+            .iter()
+            .filter(|kind| kind.guarantee() == guarantee);
+        let kinds: Vec<_> = kinds
+            .map(|kind| format!("{kind}: {}", kind.meaning()))
+            .collect();
+        sheet.items("broken by findings", &kinds);
         sheet
     }
 
@@ -329,7 +369,11 @@ impl Catalogue {
     }
 
     /// Each kind of ids: its page, its heading, a sentence and its entries.
-    fn kinds(&self) -> [(&str, &str, &str, Vec<Entry>); 4] {
+    fn kinds(&self) -> [(&str, &str, &str, Vec<Entry>); 5] {
+        let guarantees = Guarantee::ALL.map(|it| {
+            let title = format!("{it}: {}", it.sentence());
+            (it.to_string(), title, self.guarantee_sheet(it))
+        });
         let cases = self.cases.iter().map(|case| {
             let title = label(&case.id, &case.name);
             (case.id.clone(), title, self.case_sheet(case))
@@ -346,11 +390,13 @@ impl Catalogue {
             let name = || defect.name.clone();
             (name(), name(), self.defect_sheet(defect))
         });
+        let of_guarantees = "What a consumer of events relies on.";
         let of_cases = "The calls that the suite makes, and the events and states that it expects.";
         let of_invariants = "Rules that the history of every case has to keep.";
         let of_requirements = "What a kubelet needs of the event stream.";
         let of_defects = "What the model runtime can do wrong, and the suite must notice.";
         [
+            ("guarantees", "Guarantees", of_guarantees, guarantees.into()),
             ("cases", "Cases", of_cases, cases.collect()),
             (
                 "invariants",
@@ -367,6 +413,10 @@ impl Catalogue {
             ("defects", "Defects", of_defects, defects.collect()),
         ]
     }
+}
+
+fn area(name: &str) -> &str {
+    name.split_once("::").map_or(name, |(area, _)| area)
 }
 
 fn page(name: &str, text: String) -> Page {

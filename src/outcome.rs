@@ -2,6 +2,7 @@
 //! the runner create these; reports print them. Pure data.
 
 mod fact;
+mod guarantee;
 mod kind;
 mod level;
 mod measured;
@@ -20,12 +21,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
 pub use fact::{Fact, Facts};
+pub use guarantee::Guarantee;
 pub use kind::Kind;
 pub use level::{Level, Levels, Profile};
 pub use measured::{Capabilities, Largest, Latency, Limit, Spread, Times, Worst};
 pub use mismatch::Mismatch;
 pub use mismatch::Signature;
-pub use standing::{Conformance, Standing};
+pub use standing::{Conformance, Keeping, Standing};
 
 /// The verdict of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -20,6 +20,7 @@ mod matrix;
 mod perfetto;
 mod printable;
 mod rate;
+mod standings;
 mod summary;
 mod text;
 mod timeline;

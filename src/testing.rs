@@ -63,7 +63,8 @@ pub mod oracle {
 
 pub mod outcome {
     pub use crate::outcome::{
-        Capabilities, Conformance, Kind, Level, Levels, Outcome, RunReport, Verdict, Violation,
+        Capabilities, Conformance, Guarantee, Kind, Level, Levels, Outcome, RunReport, Verdict,
+        Violation,
     };
 }
 

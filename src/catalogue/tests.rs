@@ -88,6 +88,29 @@ fn each_case_and_invariant_checks_a_requirement() {
 
 /// In each profile, each MUST is checked as one, or `later` gives the reason why not.
 #[test]
+fn each_requirement_case_and_invariant_belongs_to_one_guarantee() {
+    let catalogue = catalogue();
+    let scopes = || Guarantee::ALL.map(Guarantee::scope).into_iter();
+    let requirements = catalogue.requirements.iter().map(|it| it.id.as_str());
+    let listed = scopes().flat_map(|scope| scope.requirements);
+    assert_eq!(sorted(listed.copied()), sorted(requirements));
+    let listed = sorted(scopes().flat_map(|scope| scope.areas).copied());
+    let areas = catalogue.cases.iter().map(|case| super::area(&case.name));
+    let areas: BTreeSet<&str> = areas.collect();
+    assert!(listed.iter().all(|area| areas.contains(area)), "{listed:?}");
+    assert!(listed.is_sorted_by(|a, b| a < b), "twice: {listed:?}");
+    for checker in catalogue.checkers() {
+        assert!(checker.guarantee().is_some(), "{}", checker.id);
+    }
+}
+
+fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
 fn each_must_is_checked_or_says_why_not() {
     let catalogue = catalogue();
     let unchecked = catalogue.unchecked();
@@ -175,32 +198,32 @@ fn a_case_is_explained() {
     check(
         "ORD-99",
         &expect![[r#"
-        ORD-99 order::runs
-          A sandbox runs.
+            ORD-99 order::runs
+              A sandbox runs.
 
-        why it matters
-          Nobody can do anything in one that does not.
+            why it matters
+              Nobody can do anything in one that does not.
 
-        levels
-          cache must, hint should; tier full; tags slow; exclusive
+            levels
+              cache must, hint should; tier full; proves Ordered; tags slow; exclusive
 
-        requirements
-          - X1 Sandboxes run.
-          - X2 (there is no such requirement)
+            requirements
+              - X1 Sandboxes run.
+              - X2 (there is no such requirement)
 
-        sources
-          - cri-o/cri-o#1
+            sources
+              - cri-o/cri-o#1
 
-        definition
-          exclusive: true
-          steps:
-            - sandbox: {as: pod}
-          expect:
-            - includes: {of: pod, in-order: [started]}
+            definition
+              exclusive: true
+              steps:
+                - sandbox: {as: pod}
+              expect:
+                - includes: {of: pod, in-order: [started]}
 
-        known to fail on
-          - a runtime, sometimes: it does not (https://example.org)
-    "#]],
+            known to fail on
+              - a runtime, sometimes: it does not (https://example.org)
+        "#]],
     );
 }
 
@@ -279,8 +302,9 @@ fn what_does_not_exist_is_reported_with_what_may_be_meant() {
             .expect_err("it does not")
             .to_string()
     };
-    let unknown =
-        |id, help| format!("there is no case, invariant, requirement or defect `{id}`; {help}");
+    let unknown = |id, help| {
+        format!("there is no case, invariant, requirement, defect or guarantee `{id}`; {help}")
+    };
     assert_eq!(text("inv-1"), unknown("inv-1", "did you mean `INV-01`?"));
     assert_eq!(
         text("drop-stoped"),

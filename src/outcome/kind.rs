@@ -1,4 +1,4 @@
-//! The kinds of findings, each listed once: its key, its meaning, and its sentences.
+//! The kinds of findings, each listed once: its key, its guarantee, its meaning and its sentences.
 //!
 //! In a sentence `{name}` is replaced by the value of a fact: in the first sentence by an expected
 //! one, or else an actual one, and in the second in the reverse order. Text between `[` and `]` is
@@ -10,12 +10,16 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::guarantee::Guarantee;
 use super::mismatch::Sentences;
 use crate::history::EventKind;
 
 /// Makes the enum of all kinds.
 macro_rules! kinds {
-    ($($key:literal $variant:ident $meaning:literal $expected:literal $actual:literal;)+) => {
+    ($(
+        $key:literal $variant:ident $guarantee:ident
+        $meaning:literal $expected:literal $actual:literal;
+    )+) => {
         /// The problem, by a stable key.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize,
@@ -41,6 +45,14 @@ macro_rules! kinds {
                 }
             }
 
+            /// The guarantee that a finding of this kind breaks in a case of no situation of its
+            /// own.
+            pub fn guarantee(self) -> Guarantee {
+                match self {
+                    $(Self::$variant => Guarantee::$guarantee,)+
+                }
+            }
+
             /// The sentences for the expected and the actual state.
             pub(super) fn sentences(self) -> Sentences {
                 match self {
@@ -52,424 +64,424 @@ macro_rules! kinds {
 }
 
 kinds! {
-    "missing-created" MissingCreated
+    "missing-created" MissingCreated Complete
         "CREATED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
-    "missing-started" MissingStarted
+    "missing-started" MissingStarted Complete
         "STARTED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
-    "missing-stopped" MissingStopped
+    "missing-stopped" MissingStopped Complete
         "STOPPED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
-    "missing-deleted" MissingDeleted
+    "missing-deleted" MissingDeleted Complete
         "DELETED is due, and has not come."
         "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
-    "late-event" LateEvent
+    "late-event" LateEvent Prompt
         "An event came later than it is due."
         "{event} within {within} of {cause}"
         "{event} came {pause} later";
-    "event-out-of-order" EventOutOfOrder
+    "event-out-of-order" EventOutOfOrder Ordered
         "An event came after one that it must precede."
         "{event} before {after}"
         "{event} after {after}";
-    "late-event-out-of-order" LateEventOutOfOrder
+    "late-event-out-of-order" LateEventOutOfOrder Ordered
         "As `event-out-of-order`, but after the case was judged."
         "{event} before {after}"
         "{after} and, {pause} later, {event}, when its case had been judged";
-    "duplicate-event" DuplicateEvent
+    "duplicate-event" DuplicateEvent Once
         "A stream delivered an event twice."
         "one {event} event"
         "{event} again after {pause}";
-    "late-duplicate-event" LateDuplicateEvent
+    "late-duplicate-event" LateDuplicateEvent Once
         "As `duplicate-event`, but after the case was judged."
         "one {event} event"
         "{event} and, {pause} later, {event}, when its case had been judged";
-    "replayed-event" ReplayedEvent
+    "replayed-event" ReplayedEvent Once
         "A later subscriber got an event that an earlier one had got."
         "{event} not to be sent to a subscriber that came after it"
         "it had come to an earlier one, and was sent to this one, too";
-    "unknown-event-type" UnknownEventType
+    "unknown-event-type" UnknownEventType Addressed
         "An event has a type that the CRI does not define."
         "a type from 0 to 3"
         "type {number}";
-    "empty-id" EmptyId
+    "empty-id" EmptyId Addressed
         "An event has no container id."
         "a container id"
         "an empty one";
-    "shortened-id" ShortenedId
+    "shortened-id" ShortenedId Addressed
         "An event has only the beginning of a container id."
         "the whole id {id}"
         "the shortened id {id}";
-    "unknown-id" UnknownId
+    "unknown-id" UnknownId Addressed
         "An event has an id that no call returned and no list shows."
         "the id of something that a call has made or a list has shown"
         "{event} of an id that no call has returned and no list shows";
-    "created-at-not-current" CreatedAtNotCurrent
+    "created-at-not-current" CreatedAtNotCurrent Truthful
         "`created_at` of an event is no time of the case in nanoseconds."
         "created_at from {earliest} to {latest}"
         "{time}[, which {hint}]";
-    "created-at-decreased" CreatedAtDecreased
+    "created-at-decreased" CreatedAtDecreased Ordered
         "`created_at` of an event is before that of the container's event before it."
         "created_at of {earliest} or later"
         "{time}, which is {apart-ns} ns earlier";
-    "created-at-before-sibling" CreatedAtBeforeSibling
+    "created-at-before-sibling" CreatedAtBeforeSibling Ordered
         "`created_at` of an event is before that of an earlier event about another of its sandbox."
         "{event} of {of}, which came after {cause}, to be made after it, too, and not {apart-ns} \
          ns before"
         "its created_at is earlier";
-    "created-at-after-call" CreatedAtAfterCall
+    "created-at-after-call" CreatedAtAfterCall Current
         "`created_at` of an event is after the return of the call that causes it."
         "{event} to be made before {method} returned"
         "its created_at is later";
-    "missing-sandbox-status" MissingSandboxStatus
+    "missing-sandbox-status" MissingSandboxStatus Addressed
         "An event has no `pod_sandbox_status`."
         "pod_sandbox_status with the UID `{uid}`"
         "no pod_sandbox_status in {event}";
-    "missing-sandbox-metadata" MissingSandboxMetadata
+    "missing-sandbox-metadata" MissingSandboxMetadata Addressed
         "The `pod_sandbox_status` of an event has no metadata."
         "pod_sandbox_status with the UID `{uid}`"
         "no metadata in the pod_sandbox_status of {event}";
-    "wrong-pod-uid" WrongPodUid
+    "wrong-pod-uid" WrongPodUid Addressed
         "The `pod_sandbox_status` of an event has the UID of another pod."
         "pod_sandbox_status with the UID `{uid}`"
         "the UID `{uid}` in {event}";
-    "wrong-sandbox-field" WrongSandboxField
+    "wrong-sandbox-field" WrongSandboxField Consistent
         "A field of an event's `pod_sandbox_status` has another value than `RunPodSandbox` gave."
         "the sandbox with the {field} `{value}` in {event}"
         "the {field} `{value}`";
-    "wrong-sandbox-state" WrongSandboxState
+    "wrong-sandbox-state" WrongSandboxState Truthful
         "The `pod_sandbox_status` of an event has another state than the sandbox."
         "the sandbox {state} in {event}"
         "{state}";
-    "incomplete-status" IncompleteStatus
+    "incomplete-status" IncompleteStatus Consistent
         "A container status of an event lacks a required field."
         "an id, metadata, an image, its reference and created_at in each status"
         "status {place} of {event} has no {field}";
-    "image-ref-changed" ImageRefChanged
+    "image-ref-changed" ImageRefChanged Consistent
         "A container's `image_ref` is not the same in all of its statuses."
         "image_ref `{value}`, as was shown first"
         "image_ref `{value}`";
-    "outdated-status" OutdatedStatus
+    "outdated-status" OutdatedStatus Truthful
         "The status of an event's own container is older than the event."
         "{states} in {event}"
         "{state} in {event}";
-    "status-in-deleted" StatusInDeleted
+    "status-in-deleted" StatusInDeleted Truthful
         "DELETED has a status of its own container."
         "no status of it in DELETED"
         "{state} in DELETED";
-    "snapshot-regressed" SnapshotRegressed
+    "snapshot-regressed" SnapshotRegressed Truthful
         "An event shows a container in an earlier state than an event before it."
         "{state} or later in the snapshots that follow"
         "{state} after {after-state}";
-    "own-container-missing" OwnContainerMissing
+    "own-container-missing" OwnContainerMissing Truthful
         "The snapshot of an event lacks the event's own container."
         "one status of it among the {among} in {event}"
         "it is missing from {event}";
-    "own-container-repeated" OwnContainerRepeated
+    "own-container-repeated" OwnContainerRepeated Truthful
         "The snapshot of an event has the event's own container more than once."
         "one status of it among the {among} in {event}"
         "there are {count} in {event}";
-    "sibling-missing" SiblingMissing
+    "sibling-missing" SiblingMissing Truthful
         "The snapshot of an event lacks another container of the sandbox."
         "a status of it among the {among} in {event} of {of}"
         "it is missing";
-    "empty-snapshot" EmptySnapshot
+    "empty-snapshot" EmptySnapshot Truthful
         "The snapshot of an event has no container, though the sandbox has one."
         "a container in {event}, as one is there"
         "the snapshot of {event} is empty";
-    "exit-status-changed" ExitStatusChanged
+    "exit-status-changed" ExitStatusChanged Consistent
         "A later status reports an end of a container other than STOPPED did."
         "{field} {value}, as STOPPED reported"
         "{field} {value}";
-    "wrong-exit-code" WrongExitCode
+    "wrong-exit-code" WrongExitCode Consistent
         "An event has another exit code than it should."
         "exit code {exit-code} in {event}"
         "exit code {exit-code}, reason `{reason}`";
-    "wrong-last-state" WrongLastState
+    "wrong-last-state" WrongLastState Current
         "The last list or status shows another state or exit code than it should."
         "that the last list or status {text}[, with exit code {exit-code}]"
         "{method} {text}[, with exit code {exit-code}, reason `{reason}`]";
-    "premature-state" PrematureState
+    "premature-state" PrematureState Truthful
         "An event shows a container in a state that calls prove to have come later."
         "{state} in {event}, as {method} found it later"
         "{state}";
-    "snapshot-stale" SnapshotStale
+    "snapshot-stale" SnapshotStale Truthful
         "The snapshot of an event shows a state that was over before the event's cause."
         "a state in which it was between the cause and the arrival of {event} of {of}"
         "{state}, which was over before";
-    "snapshot-premature" SnapshotPremature
+    "snapshot-premature" SnapshotPremature Truthful
         "The snapshot of an event shows a state that began after the event's arrival."
         "a state in which it was between the cause and the arrival of {event} of {of}"
         "{state}, which began later";
-    "snapshot-fractured" SnapshotFractured
+    "snapshot-fractured" SnapshotFractured Truthful
         "The snapshot of an event shows states of two containers that were not at one time."
         "states that were at one time, in {event} of {of}"
         "{text}, which were not at one time";
-    "snapshot-before-previous" SnapshotBeforePrevious
+    "snapshot-before-previous" SnapshotBeforePrevious Truthful
         "The snapshot of an event shows an earlier time than the one before it."
         "a state after that in the snapshot before, in {event} of {of}"
         "{text}, which was over then";
-    "missing-time" MissingTime
+    "missing-time" MissingTime Consistent
         "A status in an event lacks a time that its state demands."
         "{field} in {event}[, of {of}]"
         "none, of what is {state}";
-    "times-out-of-order" TimesOutOfOrder
+    "times-out-of-order" TimesOutOfOrder Consistent
         "Two times of a status in an event are in the wrong order."
         "{field} not {pause} after {after-field} in {event}[, of {of}]"
         "{field} after {after-field}";
-    "zero-time-of-go" ZeroTimeOfGo
+    "zero-time-of-go" ZeroTimeOfGo Consistent
         "A time that is not set is the zero time of Go in nanoseconds, and not 0."
         "no {field} in {event}[, of {of}], as it never ran"
         "the zero time of Go in nanoseconds, which is in the year 1754";
-    "missing-on-subscription" MissingOnSubscription
+    "missing-on-subscription" MissingOnSubscription Independent
         "A subscription lacks an event that another one got."
         "{event} on {of}, too[ ({subject})]"
         "it has not come";
-    "missing-on-main-stream" MissingOnMainStream
+    "missing-on-main-stream" MissingOnMainStream Independent
         "The stream of all cases lacks an event that a subscription got."
         "{event} of {of} on the stream of all cases, too[ ({subject})]"
         "it has not come";
-    "different-order" DifferentOrder
+    "different-order" DifferentOrder Independent
         "Two subscriptions got the events of a container in different orders."
         "{event} on {of} in the same place as on other streams[ ({subject})]"
         "it came in another one";
-    "stream-ended" StreamEnded
+    "stream-ended" StreamEnded Continuous
         "The runtime ended a stream while it kept running."
         "a stream that stays open as long as the runtime runs"
         "{end}";
-    "kubelet-panic" KubeletPanic
+    "kubelet-panic" KubeletPanic Truthful
         "A kubelet that follows events panics on one."
         "a kubelet takes the event"
         "the kubelet panics: {panic}";
-    "beliefs-differ" BeliefsDiffer
+    "beliefs-differ" BeliefsDiffer Truthful
         "A kubelet that follows events has another view of a pod than one that relists."
         "both kubelets believe the same of {of}"
         "by relists {by-relists}, by events {by-events}";
-    "missing-timestamp" MissingTimestamp
+    "missing-timestamp" MissingTimestamp Consistent
         "`PodSandboxStatus` has statuses of containers, and no timestamp."
         "a timestamp beside the statuses of containers"
         "none beside {count}";
-    "timestamp-not-current" TimestampNotCurrent
+    "timestamp-not-current" TimestampNotCurrent Consistent
         "The timestamp of `PodSandboxStatus` is no time of the call in nanoseconds."
         "a timestamp from {earliest} to {latest}"
         "{time}[, which {hint}]";
-    "timestamp-before-event" TimestampBeforeEvent
+    "timestamp-before-event" TimestampBeforeEvent Consistent
         "The timestamp of `PodSandboxStatus` is before an event that had come."
         "a timestamp not before {event}, which had come"
         "it is {apart-ns} ns before it";
-    "container-missing" ContainerMissing
+    "container-missing" ContainerMissing Consistent
         "`PodSandboxStatus` lacks a container of the sandbox."
         "a status of {of} among the {among}"
         "it is missing";
-    "container-of-other-sandbox" ContainerOfOtherSandbox
+    "container-of-other-sandbox" ContainerOfOtherSandbox Consistent
         "`PodSandboxStatus` has a container of another sandbox."
         "no status of {of}"
         "it is shown, though it is of another sandbox";
-    "removed-container" RemovedContainer
+    "removed-container" RemovedContainer Consistent
         "`PodSandboxStatus` has a container that was removed."
         "no status of {of}"
         "it is shown, after its removal";
-    "contradicted-status" ContradictedStatus
+    "contradicted-status" ContradictedStatus Consistent
         "`PodSandboxStatus` contradicts calls and events about a container."
         "{value} of {of}, as {cause}"
         "{value}";
-    "nothing-observed" NothingObserved
+    "nothing-observed" NothingObserved Complete
         "The subject of a check was not observed."
         "{text}"
         "it has not come";
-    "nothing-made" NothingMade
+    "nothing-made" NothingMade Complete
         "A case created no object for a name in a check."
         "`{of}`"
         "the case made none, so that nothing could be checked";
-    "unmet-wait" UnmetWait
+    "unmet-wait" UnmetWait Complete
         "A step waited for an event or state that did not occur."
         "{of}[ within {within}]"
         "it did not come[, but came under the unknown id {id}]";
-    "refuted-wait" RefutedWait
+    "refuted-wait" RefutedWait Current
         "A step waited for a state and observed another one."
         "{of}[ within {within}]"
         "{text}";
-    "stream-ended-in-wait" StreamEndedInWait
+    "stream-ended-in-wait" StreamEndedInWait Continuous
         "The stream ended while a step waited for an event."
         "{of}[ within {within}]"
         "the stream ended before: {end}";
-    "wrong-events" WrongEvents
+    "wrong-events" WrongEvents Complete
         "The events differ from those that a check requires."
         "{events}"
         "{events}";
-    "wrong-order" WrongOrder
+    "wrong-order" WrongOrder Ordered
         "The events that a check demands came in another order."
         "{events}, in this order"
         "{events}";
-    "unwanted-event" UnwantedEvent
+    "unwanted-event" UnwantedEvent Once
         "A forbidden event arrived."
         "no {event}"
         "{events}";
-    "repeated-event" RepeatedEvent
+    "repeated-event" RepeatedEvent Once
         "An event came more than once."
         "{event} once"
         "{events}";
-    "partial-replay" PartialReplay
+    "partial-replay" PartialReplay Recoverable
         "A new subscription replayed only a part of the earlier events."
         "{events}, or nothing at all"
         "{events}";
-    "new-created-at" NewCreatedAt
+    "new-created-at" NewCreatedAt Recoverable
         "A replayed event has a new `created_at`."
         "the time at which it happened"
         "a new created_at in {event}";
-    "too-late" TooLate
+    "too-late" TooLate Prompt
         "An event came later than a check allows."
         "{event} within {within}"
         "{pause} {cause}";
-    "too-early" TooEarly
+    "too-early" TooEarly Prompt
         "An event came earlier than a check allows."
         "{event} not before {within} have passed"
         "{pause} {cause}";
-    "after-other-event" AfterOtherEvent
+    "after-other-event" AfterOtherEvent Ordered
         "An event came after one of another container or sandbox that it must precede."
         "{event} before {before} of {of}"
         "it came later";
-    "relists-differ" RelistsDiffer
+    "relists-differ" RelistsDiffer Current
         "Two relists differ, although nothing happened."
         "the same as before"
         "{method} shows something else";
-    "wrong-list" WrongList
+    "wrong-list" WrongList Current
         "A filtered list shows other objects than the filter matches."
         "{state} in {method}"
         "{state}";
-    "no-address" NoAddress
+    "no-address" NoAddress Truthful
         "`PodSandboxStatus` has no address."
         "an address in PodSandboxStatus"
         "none";
-    "wrong-address" WrongAddress
+    "wrong-address" WrongAddress Truthful
         "An event has other addresses than `PodSandboxStatus`."
         "the address {address} in {event}"
         "{address}";
-    "outdated-answer" OutdatedAnswer
+    "outdated-answer" OutdatedAnswer Current
         "A call shows less than an event reported before."
         "what was asked after {event} to show as much"
         "{method} {text}, {pause} after it";
-    "failed-call" FailedCall
+    "failed-call" FailedCall Current
         "A call about a container or sandbox failed with another code than `NOT_FOUND`."
         "a status of {method}, or NOT_FOUND"
         "{text}";
-    "missing-message" MissingMessage
+    "missing-message" MissingMessage Consistent
         "A status of an exited container has no message."
         "a message in the status of {of}"
         "none, reason `{reason}`";
-    "status-differs" StatusDiffers
+    "status-differs" StatusDiffers Consistent
         "An event shows another value in a field than `ContainerStatus` does next."
         "{field} {value} in {event}, as ContainerStatus reports"
         "{field} {value}";
-    "listed-container-missing" ListedContainerMissing
+    "listed-container-missing" ListedContainerMissing Current
         "An event lacks a container that the lists before and after it show."
         "the containers that the lists before and after show"
         "{event} lacks {id}, which both show";
-    "unlisted-container" UnlistedContainer
+    "unlisted-container" UnlistedContainer Current
         "An event has a container that neither the list before it nor the one after it shows."
         "the containers that the lists before and after show"
         "{event} has {id}, which neither shows";
-    "differs-from-spec" DiffersFromSpec
+    "differs-from-spec" DiffersFromSpec Consistent
         "An event shows another value of a field than was requested."
         "{field} {value} in {event}"
         "{value}";
-    "created-at-before-cause" CreatedAtBeforeCause
+    "created-at-before-cause" CreatedAtBeforeCause Truthful
         "`created_at` of an event is before its cause."
         "created_at of {event} not before {cause}"
         "{pause} before it";
-    "created-at-after-arrival" CreatedAtAfterArrival
+    "created-at-after-arrival" CreatedAtAfterArrival Truthful
         "`created_at` of an event is after its arrival."
         "created_at of {event} not after its arrival"
         "{pause} after it";
-    "time-before-call" TimeBeforeCall
+    "time-before-call" TimeBeforeCall Consistent
         "A time of a status is before the call that sets it."
         "{field} within {cause} in {event}"
         "{pause} before it";
-    "time-after-call" TimeAfterCall
+    "time-after-call" TimeAfterCall Consistent
         "A time of a status is after the call that sets it."
         "{field} within {cause} in {event}"
         "{pause} after it";
-    "unexpected-time" UnexpectedTime
+    "unexpected-time" UnexpectedTime Consistent
         "A status has a time that its state does not have yet."
         "{field} 0 of what is {state} in {event}"
         "{time}";
-    "too-slow" TooSlow
+    "too-slow" TooSlow Prompt
         "Events take longer on their way than a check allows."
         "{event} within {within}, 99 of 100 within {p99}"
         "median {median}, p99 {p99}, worst {worst} of {count}";
-    "too-large" TooLarge
+    "too-large" TooLarge Bounded
         "The message of an event is larger than a check allows."
         "a message of {event} with at most {count} bytes"
         "{count} bytes";
-    "unwanted-announcement" UnwantedAnnouncement
+    "unwanted-announcement" UnwantedAnnouncement Once
         "Events report the object of a creation, although they must not."
         "no event"
         "{events} of {id}";
-    "unwanted-start" UnwantedStart
+    "unwanted-start" UnwantedStart Once
         "The object of a creation was started, although it must not be."
         "no STARTED"
         "STARTED of {id}";
-    "unwanted-listing" UnwantedListing
+    "unwanted-listing" UnwantedListing Current
         "A list shows the object of a creation, although it must not."
         "nothing of it in any list"
         "{method} shows {id}";
-    "missing-own-status" MissingOwnStatus
+    "missing-own-status" MissingOwnStatus Truthful
         "An event lacks the status of its own container."
         "the container's own status in {event}"
         "it is not there";
-    "unwanted-exit-code" UnwantedExitCode
+    "unwanted-exit-code" UnwantedExitCode Consistent
         "An event has an exit code that it must not have."
         "exit code any but {exit-code} in {event}"
         "exit code {exit-code}, reason `{reason}`";
-    "wrong-reason" WrongReason
+    "wrong-reason" WrongReason Consistent
         "An event has another reason than it should."
         "reason `{reasons}` in {event}"
         "reason `{reason}`, exit code {exit-code}";
-    "unwanted-reason" UnwantedReason
+    "unwanted-reason" UnwantedReason Consistent
         "An event has a reason that it must not have."
         "any reason but `{reason}` in {event}"
         "reason `{reason}`, exit code {exit-code}";
-    "late-headers" LateHeaders
+    "late-headers" LateHeaders Continuous
         "The headers of the response came later than a check allows."
         "the headers of the response within {within}"
         "they came later";
-    "missing-headers" MissingHeaders
+    "missing-headers" MissingHeaders Continuous
         "The headers of the response did not come."
         "the headers of the response within {within}"
         "they did not come";
-    "stream-open" StreamOpen
+    "stream-open" StreamOpen Continuous
         "A stream stayed open that the runtime should end."
         "an end with {end}"
         "the stream stayed open";
-    "wrong-end" WrongEnd
+    "wrong-end" WrongEnd Continuous
         "A stream ended otherwise than it should."
         "an end with {end}[, not before {within} have passed]"
         "{end} after {pause}";
-    "silent-end" SilentEnd
+    "silent-end" SilentEnd Independent
         "The runtime ended a stream with OK, though events were lost."
         "an end that reports what has not come"
         "the runtime ended the stream with OK";
-    "replays-differ" ReplaysDiffer
+    "replays-differ" ReplaysDiffer Recoverable
         "Two subscriptions replayed different events."
         "the same of what happened before, on both streams"
         "one has {event} and {cause}";
-    "subscription-ended" SubscriptionEnded
+    "subscription-ended" SubscriptionEnded Continuous
         "The runtime ended a subscription that should stay open."
         "a stream that stays open"
         "{end}";
-    "event-before-subscription" EventBeforeSubscription
+    "event-before-subscription" EventBeforeSubscription Once
         "A subscription got an event that is older than its request."
         "no event from before the subscription"
         "{event} from {pause} before it";
-    "growth" Growth
+    "growth" Growth Bounded
         "The runtime uses more of a resource than before, although its purpose has ended."
         "at most {limit} more {resource} than {count}"
         "{count}";
-    "no-such-rule" NoSuchRule
+    "no-such-rule" NoSuchRule Complete
         "A check names an unknown rule."
         "a rule {of}"
         "there is none";

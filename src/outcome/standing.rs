@@ -1,5 +1,6 @@
 //! The verdict of a run for one kind of consumer.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DISTURBED, Level, Levels, NOT_CLEANED_UP, NOT_REMOVED, Outcome, Profile, RunReport, Verdict,
+    DISTURBED, Guarantee, Level, Levels, NOT_CLEANED_UP, NOT_REMOVED, Outcome, Profile, RunReport,
+    Verdict,
 };
 
 /// The verdict in one profile, and the counts it is derived from.
@@ -27,6 +29,10 @@ pub struct Standing {
     pub skipped: Vec<Arc<str>>,
     /// The ids of the MUSTs whose situation did not arise, or that could not be decided.
     pub open: Vec<Arc<str>>,
+    /// Whether each guarantee is kept, as far as it is a MUST in this profile; empty in older
+    /// reports.
+    #[serde(default)]
+    pub guarantees: BTreeMap<Guarantee, Keeping>,
 }
 
 impl Standing {
@@ -42,6 +48,57 @@ impl Standing {
             shoulds.kept,
             shoulds.broken,
         ]
+    }
+
+    /// `keeps 9 of 12 guarantees for hint; breaks Recoverable; races in Ordered`: the guarantees
+    /// of which a MUST was decided.
+    pub fn in_one_line(&self) -> String {
+        let with = |keeping: &[Keeping]| -> Vec<&str> {
+            let mut all: Vec<_> = self.guarantees.iter().collect();
+            all.retain(|(_, kept)| keeping.contains(kept));
+            all.into_iter().map(|(name, _)| name.name()).collect()
+        };
+        let kept = with(&[Keeping::Kept]).len();
+        let tried = self.guarantees.len() - with(&[Keeping::Open]).len();
+        let profile = self.profile;
+        let mut parts = vec![format!("keeps {kept} of {tried} guarantees for {profile}")];
+        let broken = with(&[Keeping::Broken, Keeping::Known]);
+        for (words, names) in [("breaks", broken), ("races in", with(&[Keeping::Races]))] {
+            if !names.is_empty() {
+                parts.push(format!("{words} {}", names.join(", ")));
+            }
+        }
+        parts.join("; ")
+    }
+}
+
+/// Whether a runtime keeps a guarantee in one profile.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keeping {
+    /// No MUST of it was decided, or it has none.
+    Open,
+    /// All of its decided MUSTs hold.
+    Kept,
+    /// It is broken by races only, as an expectation file lists.
+    Races,
+    /// It is broken only as an expectation file lists.
+    Known,
+    /// It is broken as no expectation file lists.
+    Broken,
+}
+
+impl fmt::Display for Keeping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Open => "–",
+            Self::Kept => "kept",
+            Self::Races => "races",
+            Self::Known => "known",
+            Self::Broken => "broken",
+        })
     }
 }
 
@@ -181,7 +238,34 @@ impl RunReport {
             broken: self.musts_that(profile, &[Verdict::Fail, Verdict::Known]),
             skipped: self.musts_that(profile, &[Verdict::Skip]),
             open: self.musts_that(profile, &[Verdict::Inconclusive, Verdict::Error]),
+            guarantees: self.guarantees(profile),
         }
+    }
+
+    /// Whether each guarantee is kept: by the passes of what belongs to it, and by all violations.
+    fn guarantees(&self, profile: Profile) -> BTreeMap<Guarantee, Keeping> {
+        let mut all: BTreeMap<_, _> = Guarantee::ALL.map(|it| (it, Keeping::Open)).into();
+        let outcomes = self.outcomes.iter();
+        for outcome in outcomes.filter(|it| it.levels.of(profile) == Some(Level::Must)) {
+            let keeping = match outcome.verdict_for(profile) {
+                Verdict::Pass | Verdict::UnexpectedPass => Keeping::Kept,
+                Verdict::Known if outcome.race => Keeping::Races,
+                Verdict::Known => Keeping::Known,
+                Verdict::Fail => Keeping::Broken,
+                Verdict::Error | Verdict::Skip | Verdict::Inconclusive => continue,
+            };
+            let touched: Vec<_> = if keeping == Keeping::Kept {
+                outcome.proves().into_iter().collect()
+            } else {
+                let broken = outcome.violations.iter();
+                broken.map(|broken| outcome.breaks(broken)).collect()
+            };
+            for guarantee in touched {
+                let known = all.entry(guarantee).or_insert(keeping);
+                *known = keeping.max(*known);
+            }
+        }
+        all
     }
 
     /// The ids of the MUSTs of a profile with one of these verdicts, each once.

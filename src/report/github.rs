@@ -3,13 +3,15 @@
 //! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use super::markdown::Markdown;
 use super::printable::printable;
 use super::rate::{Rate, by_id};
-use super::summary::{counts, title, words};
+use super::standings::{quotable, words};
+use super::summary::{counts, title};
 use super::text::{cause, word};
-use crate::outcome::{Outcome, RunReport, Verdict};
+use crate::outcome::{Guarantee, Outcome, RunReport, Verdict};
 
 /// An error for each case and invariant that failed unexpectedly, or that passed and is listed as
 /// failing; one line each. Otherwise one with the reason for exit code 3, if any.
@@ -110,6 +112,23 @@ fn standings(page: &mut Markdown, report: &RunReport) {
             .collect()
     });
     page.table(&header, rows);
+    guarantees(page, report);
+}
+
+/// A line to quote for each profile, and folded a table of the guarantees.
+fn guarantees(page: &mut Markdown, report: &RunReport) {
+    page.items(quotable(report));
+    let standings = report.standings();
+    let profiles = standings.iter().map(|it| it.profile.to_string());
+    let header: Vec<String> = iter::once("guarantee".to_owned()).chain(profiles).collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let rows = Guarantee::ALL.map(|guarantee| {
+        let kept = standings
+            .iter()
+            .map(|it| it.guarantees[&guarantee].to_string());
+        iter::once(guarantee.to_string()).chain(kept).collect()
+    });
+    page.folded("Guarantees", |page| page.table(&header, rows.to_vec()));
 }
 
 /// A row for each case or invariant with this verdict, with the first of its reasons.

@@ -21,8 +21,8 @@ use super::printable::rfc3339;
 use crate::escape::{printable, printable_json};
 use crate::history::CgroupDriver;
 use crate::outcome::{
-    Capabilities, Largest, Level, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation,
-    WatchTotals, Worst,
+    Capabilities, Guarantee, Largest, Level, Levels, Limit, Outcome, RunReport, Standing, Verdict,
+    Violation, WatchTotals, Worst,
 };
 
 pub const FORMAT: u32 = 1;
@@ -214,6 +214,9 @@ pub struct CaseOutcome {
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Broken {
+    /// The broken guarantee; null in older reports.
+    #[serde(default)]
+    pub guarantee: Option<Guarantee>,
     /// The rule's id: an invariant such as `INV-02`, or the case's own id.
     pub rule: String,
     /// The kind of violation, such as `missing-stopped`.
@@ -402,7 +405,7 @@ impl Totals {
 impl CaseOutcome {
     fn new(outcome: &Outcome) -> Self {
         let evidence = Evidence::of(outcome);
-        let broken = |violation: &Violation| Broken::new(violation, &evidence);
+        let broken = |violation: &Violation| Broken::new(outcome, violation, &evidence);
         Self {
             id: outcome.id.to_string(),
             name: outcome.name.to_string(),
@@ -427,8 +430,9 @@ impl CaseOutcome {
 }
 
 impl Broken {
-    fn new(violation: &Violation, evidence: &Evidence<'_>) -> Self {
+    fn new(outcome: &Outcome, violation: &Violation, evidence: &Evidence<'_>) -> Self {
         Self {
+            guarantee: Some(outcome.breaks(violation)),
             rule: violation.rule.clone(),
             kind: violation.mismatch.kind.to_string(),
             facts: violation.mismatch.actual.to_map(),

@@ -8,7 +8,7 @@
 //! | verdict         | element   | `type`                                     |
 //! |-----------------|-----------|--------------------------------------------|
 //! | pass            | none      |                                            |
-//! | fail            | `failure` | ids of the broken rules                    |
+//! | fail            | `failure` | the broken guarantees, such as `Complete`  |
 //! | unexpected pass | `failure` | `unexpected-pass`: the list of known failures is out of date |
 //! | error           | `error`   | `undecided`                                |
 //! | skip            | `skipped` | `skip`                                     |
@@ -18,11 +18,12 @@
 //! A run without outcomes has one test case, `run`, an `error` with the reason.
 //!
 //! The suite's properties are the `runtime`, its `version`, where they are known its `handler` and
-//! its `cgroup-driver`, the verdicts in the profiles, such as `cache.verdict`, and their counts,
-//! such as `cache.must.passed`. The properties of a test case are its `id`, its `verdict`, its
-//! `level`, the ids of its `requirements` and, where there are any, `kinds`, the kinds of its
-//! findings, and `broken-in`, the ids of the cases whose histories break an invariant; ids and
-//! kinds are separated by spaces. [`super::Failed`] reads these.
+//! its `cgroup-driver`, the verdicts in the profiles, such as `cache.verdict`, their counts, such
+//! as `cache.must.passed`, and the guarantees, such as `cache.Complete`. The properties of a test
+//! case are its `id`, its `verdict`, its `level`, the ids of its `requirements` and, where there
+//! are any, `kinds`, the kinds of its findings, `guarantees`, which these break, and `broken-in`,
+//! the ids of the cases whose histories break an invariant; ids and kinds are separated by spaces.
+//! [`super::Failed`] reads these.
 //!
 //! `message` is one line; everything else is in the element's text, or in `system-out` if the
 //! element has none. All text passes through [`attribute`] or [`cdata`], so that no runtime can
@@ -46,7 +47,7 @@ use super::printable::utc;
 use super::text::{cause, failure_in_full};
 use crate::escape::is_unprintable;
 use crate::history::CgroupDriver;
-use crate::outcome::{Outcome, RunReport, Standing, Verdict};
+use crate::outcome::{Keeping, Outcome, RunReport, Standing, Verdict};
 
 const SUITE: &str = "cri-event-conformance";
 
@@ -134,6 +135,7 @@ fn properties_of_suite(report: &RunReport) -> Vec<Property> {
             verdict,
             musts,
             shoulds,
+            guarantees,
             ..
         } = standing;
         let values: [(&str, &dyn Display); 9] = [
@@ -147,7 +149,13 @@ fn properties_of_suite(report: &RunReport) -> Vec<Property> {
             ("should.kept", &shoulds.kept),
             ("should.broken", &shoulds.broken),
         ];
-        values.map(|(name, value)| Property::new(format!("{profile}.{name}"), value))
+        let values = values.map(|(name, value)| Property::new(format!("{profile}.{name}"), value));
+        let guarantees = guarantees
+            .into_iter()
+            .filter(|(_, keeping)| *keeping != Keeping::Open);
+        let guarantees = guarantees
+            .map(move |(name, keeping)| Property::new(format!("{profile}.{name}"), keeping));
+        values.into_iter().chain(guarantees)
     });
     properties.extend(standings);
     properties
@@ -179,12 +187,19 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
     let broken = outcome.violations.iter();
     let kinds = each_once(broken.map(|broken| broken.mismatch.kind.key()));
     if !kinds.is_empty() {
+        properties.push(Property::new("guarantees", guarantees(outcome)));
         properties.push(Property::new("kinds", kinds));
     }
     if !outcome.broken_in.is_empty() {
         properties.push(Property::new(BROKEN_IN, outcome.broken_in.join(" ")));
     }
     properties
+}
+
+/// The guarantees that its violations break.
+fn guarantees(outcome: &Outcome) -> String {
+    let broken = outcome.violations.iter();
+    each_once(broken.map(|broken| outcome.breaks(broken).name()))
 }
 
 /// The words, each once, in the given order, separated by spaces.
@@ -207,10 +222,7 @@ fn result(outcome: &Outcome) -> TestResult {
     };
     match outcome.verdict {
         Verdict::Pass => TestResult::Success,
-        Verdict::Fail => {
-            let rules = outcome.violations.iter().map(|broken| broken.rule.as_str());
-            failure(&each_once(rules), &cause(outcome))
-        }
+        Verdict::Fail => failure(&guarantees(outcome), &cause(outcome)),
         Verdict::UnexpectedPass => {
             let message = format!("passed, though listed as failing: {}", cause(outcome));
             failure(outcome.verdict.key(), &message)

@@ -351,6 +351,7 @@ fn violated(outcome: &Outcome, violation: &Violation) -> Mark {
     let notes = [
         ("case", &*outcome.id),
         ("rule", &violation.rule),
+        ("broke", outcome.breaks(violation).name()),
         ("claim", &violation.sentence),
         ("finding", violation.mismatch.kind.key()),
         ("subject", &violation.subject),

@@ -5,17 +5,15 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use super::printable::{cut, printable, span};
+use super::standings::write_standings;
 use super::text::{REASON, cause, line, word};
-use crate::outcome::{Conformance, Limit, Outcome, REMOVED, RunReport, Standing, Verdict};
+use crate::outcome::{Limit, Outcome, REMOVED, RunReport, Verdict};
 
 /// The maximum number of lines of one kind, such as failed outcomes.
 const LISTED: usize = 50;
 
 /// The maximum number of ids that share a line because they were not run for the same reason.
 const ALL_IDS: usize = 250;
-
-/// The sentence about a run of a part of its tier.
-pub(super) const LEFT_OUT: &str = "Cases were left out, so that no profile is more than partial.";
 
 /// The closing lines of a run: the selection, the count of each verdict, and one line for each
 /// finding that a reader must look at.
@@ -264,55 +262,6 @@ fn verdicts(outcomes: &[&Outcome]) -> String {
     counts.join(", ")
 }
 
-/// A row for each profile for which the runtime was judged. `open` counts skipped, inconclusive and
-/// undecided claims.
-fn write_standings(text: &mut String, report: &RunReport) -> fmt::Result {
-    writeln!(text, "\n{:>50}{:>22}", "MUST", "SHOULD")?;
-    writeln!(
-        text,
-        "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
-        "profile", "verdict", "kept", "broken", "known", "open", "kept", "broken"
-    )?;
-    for standing in report.standings() {
-        let [kept, broken, known, open, advised, ignored] = standing.counts();
-        writeln!(
-            text,
-            "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
-            standing.profile.to_string(),
-            words(&standing, report.partial),
-            kept,
-            broken,
-            known,
-            open,
-            advised,
-            ignored,
-        )?;
-    }
-    if report.partial {
-        writeln!(text, "{LEFT_OUT}")?;
-    }
-    Ok(())
-}
-
-pub(super) fn words(standing: &Standing, is_partial: bool) -> String {
-    let known = standing.musts.known;
-    match standing.verdict {
-        Conformance::KnownFailures if is_partial || standing.musts.open() > 0 => {
-            format!("partial but for {known} known")
-        }
-        Conformance::KnownFailures => format!("conformant but for {known} known"),
-        verdict => plain_words(verdict),
-    }
-}
-
-/// The words for a verdict without known counts.
-pub(super) fn plain_words(verdict: Conformance) -> String {
-    match verdict {
-        Conformance::Error => "undecided".to_owned(),
-        verdict => verdict.to_string(),
-    }
-}
-
 /// A number and its noun, such as `1 pod` or `2 pods`.
 pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
@@ -321,9 +270,9 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 #[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests {
-    use expect_test::{Expect, expect, expect_file};
+    use expect_test::{expect, expect_file};
 
-    use super::{summary, write_standings};
+    use super::summary;
     use crate::outcome::{Outcome, Verdict};
     use crate::report::fixture::{failed, fixture, outcome};
 
@@ -349,6 +298,21 @@ mod tests {
             cache     conformant                      1      0     0     0     0      0
             hint      not judged                      0      0     0     0     1      0
             observer  not judged                      0      0     0     0     0      0
+
+            guarantee     cache     hint      observer
+            Complete      –         –         –
+            Once          –         –         –
+            Ordered       kept      –         –
+            Prompt        –         –         –
+            Truthful      –         –         –
+            Consistent    –         –         –
+            Current       –         –         –
+            Addressed     –         –         –
+            Continuous    –         –         –
+            Independent   –         –         –
+            Recoverable   –         –         –
+            Bounded       –         –         –
+            containerd 2.1.9 keeps 1 of 1 guarantees for cache
         "#]]
         .assert_eq(&summary(&report));
     }
@@ -379,7 +343,7 @@ mod tests {
             summary.contains("\n  … 9950 more like these\n"),
             "{summary}"
         );
-        assert!(summary.lines().count() < 120, "{summary}");
+        assert!(summary.lines().count() < 140, "{summary}");
     }
 
     #[test]
@@ -427,56 +391,5 @@ mod tests {
             .collect();
         let summary = super::summary(&report);
         assert!(summary.contains("and 750 more: no events"), "{summary}");
-    }
-
-    fn check(verdicts: &[Verdict], is_partial: bool, expected: &Expect) {
-        let mut report = fixture();
-        report.faults.clear();
-        report.partial = is_partial;
-        let outcomes = verdicts.iter();
-        let outcomes = outcomes.map(|verdict| outcome("ORD-01", "order::four-events", *verdict));
-        report.outcomes = outcomes.collect();
-        let mut text = String::new();
-        write_standings(&mut text, &report).unwrap();
-        assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
-        let cache = text.lines().find(|line| line.starts_with("cache"));
-        let words: Vec<_> = cache.unwrap().split_whitespace().collect();
-        expected.assert_eq(&words.join(" "));
-    }
-
-    #[test]
-    fn what_is_known_is_not_called_non_conformant() {
-        let known = [Verdict::Pass, Verdict::Known, Verdict::Known];
-        check(
-            &known,
-            false,
-            &expect!["cache conformant but for 2 known 1 0 2 0 0 0"],
-        );
-        check(
-            &known,
-            true,
-            &expect!["cache partial but for 2 known 1 0 2 0 0 0"],
-        );
-        let with_skips = [&known[..], &[Verdict::Skip]].concat();
-        check(
-            &with_skips,
-            false,
-            &expect!["cache partial but for 2 known 1 0 2 1 0 0"],
-        );
-    }
-
-    #[test]
-    fn what_is_not_known_or_not_decided_outweighs_what_is() {
-        let known = [Verdict::Pass, Verdict::Known];
-        check(
-            &[&known[..], &[Verdict::Fail]].concat(),
-            false,
-            &expect!["cache non-conformant 1 1 1 0 0 0"],
-        );
-        check(
-            &[&known[..], &[Verdict::Error]].concat(),
-            false,
-            &expect!["cache undecided 1 0 1 1 0 0"],
-        );
     }
 }

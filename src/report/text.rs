@@ -61,7 +61,8 @@ pub fn cause(outcome: &Outcome) -> String {
                 cut(&violation.subject, REASON),
                 cut(&violation.actual(), REASON),
             );
-            format!("{rule}{subject}: {actual}{more}")
+            let broke = outcome.breaks(violation);
+            format!("broke {broke}: {rule}{subject}: {actual}{more}")
         }
         (None, None) => "no reason was given".to_owned(),
     }
@@ -215,6 +216,7 @@ fn write_violation(
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
+    field(text, "broke", outcome.breaks(violation).name(), 8);
     // An entry of an expectation file has a key of the same name.
     field(text, "finding", violation.mismatch.kind.key(), 8);
     field(text, "subject", &violation.subject, 8);

@@ -15,7 +15,7 @@ use std::path::Path;
 use cri_event_conformance::testing::case::load;
 use cri_event_conformance::testing::catalogue::{Catalogue, Checker};
 use cri_event_conformance::testing::model::VARIATIONS;
-use cri_event_conformance::testing::outcome::Level;
+use cri_event_conformance::testing::outcome::{Guarantee, Level};
 use cri_event_conformance::testing::verdicts::{
     Known, KnownFailure, RuntimeFacts, Signatures, When, builtin, builtin_files,
 };
@@ -53,19 +53,28 @@ fn holds(when: Option<&When>, facts: &RuntimeFacts) -> bool {
     when.is_none_or(|when| when.holds(facts))
 }
 
-/// The entries of a case or an invariant on a runtime with one OCI runtime.
-fn entries<'a>(files: &'a [Known], facts: &RuntimeFacts, id: &str) -> Vec<&'a KnownFailure> {
+/// The selected entries that hold on a runtime with one OCI runtime.
+fn entries<'a>(
+    files: &'a [Known],
+    facts: &RuntimeFacts,
+    selects: impl Fn(&KnownFailure) -> bool,
+) -> Vec<&'a KnownFailure> {
     let files = files.iter();
     let file = files.filter(|file| file.runtime.eq_ignore_ascii_case(&facts.name));
     let entries = file.flat_map(|file| &file.known);
-    let of_id = entries.filter(|entry| entry.case == id);
-    of_id
+    let selected = entries.filter(|entry| selects(entry));
+    selected
         .filter(|entry| holds(entry.when.as_ref(), facts))
         .collect()
 }
 
-/// The content of a cell: the failure rate, and the conditions if not all are affected.
-fn cell(files: &[Known], (name, version): (&str, &str), id: &str) -> String {
+/// The content of a cell: the failure rate of the selected entries, and the conditions if not all
+/// are affected.
+fn cell(
+    files: &[Known],
+    (name, version): (&str, &str),
+    selects: impl Fn(&KnownFailure) -> bool,
+) -> String {
     let mut words = BTreeMap::<String, BTreeSet<(&str, &str)>>::new();
     for handler in HANDLERS {
         for cgroup in CGROUPS {
@@ -77,7 +86,7 @@ fn cell(files: &[Known], (name, version): (&str, &str), id: &str) -> String {
                 cgroup: Some(cgroup.to_owned()),
             };
             // Of several the one that says the most stands first.
-            let words_here = entries(files, &facts, id).into_iter().map(word);
+            let words_here = entries(files, &facts, &selects).into_iter().map(word);
             if let Some(word) = words_here.min() {
                 words.entry(word).or_default().insert((handler, cgroup));
             }
@@ -188,7 +197,8 @@ fn table() -> String {
             let breaks = breaks.find_map(|id| suffers.get(id));
             let breaks = breaks.unwrap_or(&checker.title);
             let (id, title) = (checker.id, checker.title);
-            let cells = RUNTIMES.map(|(_, name, version)| cell(&files, (name, version), id));
+            let cells = RUNTIMES
+                .map(|(_, name, version)| cell(&files, (name, version), |entry| entry.case == id));
             let (cells, links) = (cells.join(" | "), links(&files, id));
             let fixed = fixed_in(&files, id);
             let _ = writeln!(
@@ -200,13 +210,63 @@ fn table() -> String {
     text + "\n"
 }
 
+/// The guarantees that an entry's findings break.
+fn broken(catalogue: &Catalogue, entry: &KnownFailure) -> BTreeSet<Guarantee> {
+    let checker = catalogue.checkers().find(|it| it.id == entry.case);
+    let checker = checker.expect("entries name what there is");
+    let kinds = entry.finding.iter().flat_map(Signatures::iter);
+    let broken =
+        kinds.map(|finding| Guarantee::broken_by(checker.guarantee(), checker.id, finding.kind));
+    let broken: BTreeSet<_> = broken.collect();
+    if broken.is_empty() {
+        checker.guarantee().into_iter().collect()
+    } else {
+        broken
+    }
+}
+
+/// The twelve sentences, and for each measured runtime the MUSTs that break them.
+fn guarantees() -> String {
+    let files = builtin();
+    let cases = load::embedded().expect("the cases are valid");
+    let catalogue = Catalogue::new(cases, Vec::new(), Vec::new());
+    let mut text = "\n| guarantee |".to_owned();
+    for (runtime, _, _) in RUNTIMES {
+        let _ = write!(text, " {runtime} |");
+    }
+    let _ = writeln!(text, "\n|{}", "---|".repeat(1 + RUNTIMES.len()));
+    for guarantee in Guarantee::ALL {
+        let cells = RUNTIMES.map(|(_, name, version)| {
+            let musts = catalogue.checkers().filter(|it| level(it) == Level::Must);
+            let breaks = musts.filter_map(|checker| {
+                let rate = cell(&files, (name, version), |entry| {
+                    entry.case == checker.id && broken(&catalogue, entry).contains(&guarantee)
+                });
+                (rate != "–").then(|| format!("{} {rate}", checker.id))
+            });
+            let breaks: Vec<_> = breaks.collect();
+            if breaks.is_empty() {
+                "kept".to_owned()
+            } else {
+                breaks.join("; ")
+            }
+        });
+        let (sentence, cells) = (guarantee.sentence(), cells.join(" | "));
+        let _ = writeln!(text, "| **{guarantee}**: {sentence} | {cells} |");
+    }
+    text + "\n"
+}
+
 #[test]
 fn the_table_of_known_failures_is_that_of_the_files() {
     let readme = fs::read_to_string(root().join("ci/expectations/README.md"));
     let readme = readme.expect("it is there");
     let (before, rest) = readme.split_once(BEGIN).expect("it has the table");
     let (_, after) = rest.split_once(END).expect("the table has an end");
-    let made = format!("{before}{BEGIN}{}{END}{after}", table());
+    let (between, rest) = after.split_once(BEGIN).expect("it has the guarantees");
+    let (_, after) = rest.split_once(END).expect("their table has an end");
+    let (table, guarantees) = (table(), guarantees());
+    let made = format!("{before}{BEGIN}{guarantees}{END}{between}{BEGIN}{table}{END}{after}");
     expect_file!["../../ci/expectations/README.md"].assert_eq(&made);
 }
 
@@ -289,7 +349,7 @@ fn cells_tell_what_fails_with_what() {
         let file = cri_event_conformance::testing::history::ExpectationFile { path, text };
         Known::parse(&file).expect("it is right")
     };
-    let cell = |keys: &str| cell(&[known(keys)], ("a", "2.1.9"), "X");
+    let cell = |keys: &str| cell(&[known(keys)], ("a", "2.1.9"), |entry| entry.case == "X");
     assert_eq!(cell(", when: {version: '>=3'}"), "–");
     assert_eq!(cell(""), "always");
     assert_eq!(cell(", when: {handler: runc}"), "always, runc");

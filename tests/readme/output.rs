@@ -43,7 +43,14 @@ const BLOCKS: [Block; 3] = [
                 from: "test INV-11",
                 until: "test ",
             },
-            PROFILES,
+            Part {
+                from: PROFILES.from,
+                until: "guarantee  ",
+            },
+            Part {
+                from: "keeps",
+                until: PROFILES.until,
+            },
         ],
     },
     Block {

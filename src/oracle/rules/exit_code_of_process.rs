@@ -12,7 +12,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "STOPPED of a container that exited by itself has the exit code of its process, and \
                    137 for a container that only SIGKILL can end.",
     source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
-    requirements: &["R17", "C8"],
+    requirements: &["C8", "R17"],
     kinds: &[Kind::WrongExitCode],
     compares_clocks: true,
     of_foreign_pods: false,

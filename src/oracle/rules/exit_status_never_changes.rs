@@ -12,7 +12,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "The exit status of a container never changes once STOPPED has reported it, neither in \
                    its status nor in later snapshots.",
     source: "CRI api.proto, ContainerStatus; containerd#12260 (OOMKilled came after STOPPED)",
-    requirements: &["R17"],
+    requirements: &["C8", "R17"],
     kinds: &[Kind::ExitStatusChanged],
     compares_clocks: true,
     of_foreign_pods: true,

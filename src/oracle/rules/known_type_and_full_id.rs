@@ -10,7 +10,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     name: "invariant::known-type-and-full-id",
     sentence: "An event has a type that the CRI defines and the full id of its container.",
     source: "CRI api.proto, ContainerEventResponse",
-    requirements: &["R7", "R11"],
+    requirements: &["R11", "R7"],
     kinds: &[Kind::UnknownEventType, Kind::EmptyId, Kind::ShortenedId],
     compares_clocks: false,
     of_foreign_pods: true,

@@ -137,6 +137,7 @@ fn broken_rule(
         section .violation {
             h4 {
                 (rule) " " (violation.level.keyword()) " "
+                "broke " (outcome.breaks(violation)) " "
                 code { (violation.mismatch.kind) }
             }
             @if *violation.sentence != *outcome.title {

@@ -10,7 +10,8 @@ use crate::report::json::{Broken, CaseOutcome, NamedReport};
 use crate::report::matrix::{Cell, Matrix, Row};
 use crate::report::printable::{cut, printable};
 use crate::report::rate::badness;
-use crate::report::summary::{counted, plain_words};
+use crate::report::standings::plain_words;
+use crate::report::summary::counted;
 
 /// The maximum length of a name and of a text, in characters.
 const NAME: usize = 200;

@@ -10,10 +10,11 @@ use super::failure::{Extent, failure};
 use super::{document, histogram};
 use crate::case::Requirement;
 use crate::history::CgroupDriver;
-use crate::outcome::{Level, Profile, RunReport, Verdict};
+use crate::outcome::{Guarantee, Level, Profile, RunReport, Verdict};
 use crate::report::printable::{cut, rfc3339, span};
 use crate::report::rate::{badness, in_order};
-use crate::report::summary::{LEFT_OUT, counts, title, words};
+use crate::report::standings::{LEFT_OUT, quotable, words};
+use crate::report::summary::{counts, title};
 
 /// The maximum size of all failures in bytes; the others appear only in the table.
 const FAILURES: usize = 700_000;
@@ -237,6 +238,39 @@ fn standings(report: &RunReport) -> Markup {
         }
         @if report.partial {
             p { (LEFT_OUT) }
+        }
+        @for quoted in quotable(report) {
+            p { (quoted) }
+        }
+        (guarantees(report))
+    }
+}
+
+/// A row for each guarantee, a column for each profile.
+fn guarantees(report: &RunReport) -> Markup {
+    let standings = report.standings();
+    html! {
+        div .scroll tabindex="0" role="region" aria-label="Guarantees per profile" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Guarantee" }
+                        @for standing in &standings {
+                            th scope="col" { (standing.profile) }
+                        }
+                    }
+                }
+                tbody {
+                    @for guarantee in Guarantee::ALL {
+                        tr {
+                            th scope="row" title=(guarantee.sentence()) { (guarantee) }
+                            @for standing in &standings {
+                                td { (standing.guarantees[&guarantee]) }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

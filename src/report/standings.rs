@@ -1,0 +1,194 @@
+//! The verdict on a runtime as text: a row for each profile, and the guarantees.
+
+use std::fmt::{self, Write};
+
+use super::printable::cut;
+use super::text::{REASON, line};
+use crate::outcome::{Conformance, Guarantee, Keeping, RunReport, Standing};
+
+/// The sentence about a run of a part of its tier.
+pub(super) const LEFT_OUT: &str = "Cases were left out, so that no profile is more than partial.";
+
+/// A row for each profile for which the runtime was judged. `open` counts skipped, inconclusive and
+/// undecided claims.
+pub(super) fn write_standings(text: &mut String, report: &RunReport) -> fmt::Result {
+    writeln!(text, "\n{:>50}{:>22}", "MUST", "SHOULD")?;
+    writeln!(
+        text,
+        "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
+        "profile", "verdict", "kept", "broken", "known", "open", "kept", "broken"
+    )?;
+    for standing in report.standings() {
+        let [kept, broken, known, open, advised, ignored] = standing.counts();
+        writeln!(
+            text,
+            "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
+            standing.profile.to_string(),
+            words(&standing, report.partial),
+            kept,
+            broken,
+            known,
+            open,
+            advised,
+            ignored,
+        )?;
+    }
+    write_guarantees(text, report)
+}
+
+/// A row for each guarantee, a column for each profile, and a line to quote for each profile;
+/// nothing if cases were left out.
+fn write_guarantees(text: &mut String, report: &RunReport) -> fmt::Result {
+    if report.partial {
+        return writeln!(text, "{LEFT_OUT}");
+    }
+    let standings = report.standings();
+    write!(text, "\n{:<14}", "guarantee")?;
+    for standing in &standings {
+        write!(text, "{:<10}", standing.profile.to_string())?;
+    }
+    text.truncate(text.trim_end().len());
+    for guarantee in Guarantee::ALL {
+        write!(text, "\n{guarantee:<14}")?;
+        for standing in &standings {
+            write!(text, "{:<10}", standing.guarantees[&guarantee])?;
+        }
+        text.truncate(text.trim_end().len());
+    }
+    text.push('\n');
+    for quoted in quotable(report) {
+        line(text, &quoted, 2);
+    }
+    Ok(())
+}
+
+/// `containerd 2.1.9 keeps 9 of 12 guarantees for hint; breaks Recoverable` for each profile; none
+/// if cases were left out, and of a watch.
+pub(super) fn quotable(report: &RunReport) -> Vec<String> {
+    if report.partial || report.watch.is_some() || report.undecided().is_some() {
+        return Vec::new();
+    }
+    let runtime = &report.info.runtime;
+    let (name, version) = (
+        cut(&runtime.runtime_name, REASON),
+        cut(&runtime.runtime_version, REASON),
+    );
+    let standings = report.standings().into_iter();
+    let tried = |it: &Standing| it.guarantees.values().any(|kept| *kept != Keeping::Open);
+    standings
+        .filter(tried)
+        .map(|standing| format!("{name} {version} {}", standing.in_one_line()))
+        .collect()
+}
+
+pub(super) fn words(standing: &Standing, is_partial: bool) -> String {
+    let known = standing.musts.known;
+    match standing.verdict {
+        Conformance::KnownFailures if is_partial || standing.musts.open() > 0 => {
+            format!("partial but for {known} known")
+        }
+        Conformance::KnownFailures => format!("conformant but for {known} known"),
+        verdict => plain_words(verdict),
+    }
+}
+
+/// The words for a verdict without known counts.
+pub(super) fn plain_words(verdict: Conformance) -> String {
+    match verdict {
+        Conformance::Error => "undecided".to_owned(),
+        verdict => verdict.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::{quotable, write_standings};
+    use crate::outcome::{Outcome, Verdict};
+    use crate::report::fixture::{failed, fixture, outcome};
+
+    fn check(verdicts: &[Verdict], is_partial: bool, expected: &Expect) {
+        let mut report = fixture();
+        report.faults.clear();
+        report.partial = is_partial;
+        let outcomes = verdicts.iter();
+        let outcomes = outcomes.map(|verdict| outcome("ORD-01", "order::four-events", *verdict));
+        report.outcomes = outcomes.collect();
+        let mut text = String::new();
+        write_standings(&mut text, &report).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
+        let cache = text.lines().find(|line| line.starts_with("cache"));
+        let words: Vec<_> = cache.unwrap().split_whitespace().collect();
+        expected.assert_eq(&words.join(" "));
+    }
+
+    #[test]
+    fn what_is_known_is_not_called_non_conformant() {
+        let known = [Verdict::Pass, Verdict::Known, Verdict::Known];
+        check(
+            &known,
+            false,
+            &expect!["cache conformant but for 2 known 1 0 2 0 0 0"],
+        );
+        check(
+            &known,
+            true,
+            &expect!["cache partial but for 2 known 1 0 2 0 0 0"],
+        );
+        let with_skips = [&known[..], &[Verdict::Skip]].concat();
+        check(
+            &with_skips,
+            false,
+            &expect!["cache partial but for 2 known 1 0 2 1 0 0"],
+        );
+    }
+
+    #[test]
+    fn a_guarantee_is_kept_by_passes_and_broken_by_findings() {
+        let mut report = fixture();
+        report.faults.clear();
+        let pass = |id: &str, name: &str| outcome(id, name, Verdict::Pass);
+        let race = Outcome {
+            verdict: Verdict::Known,
+            race: true,
+            ..failed()
+        };
+        report.outcomes = vec![
+            pass("ORD-01", "order::it"),
+            pass("CMP-01", "completeness::it"),
+        ];
+        let quoted = |report: &_| quotable(report)[0].clone();
+        assert_eq!(
+            quoted(&report),
+            "containerd 2.1.9 keeps 2 of 2 guarantees for cache"
+        );
+        report.outcomes.push(race);
+        assert_eq!(
+            quoted(&report),
+            "containerd 2.1.9 keeps 2 of 3 guarantees for cache; races in Current"
+        );
+        report.outcomes.push(failed());
+        assert_eq!(
+            quoted(&report),
+            "containerd 2.1.9 keeps 2 of 3 guarantees for cache; breaks Current"
+        );
+        report.partial = true;
+        assert!(quotable(&report).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_known_or_not_decided_outweighs_what_is() {
+        let known = [Verdict::Pass, Verdict::Known];
+        check(
+            &[&known[..], &[Verdict::Fail]].concat(),
+            false,
+            &expect!["cache non-conformant 1 1 1 0 0 0"],
+        );
+        check(
+            &[&known[..], &[Verdict::Error]].concat(),
+            false,
+            &expect!["cache undecided 1 0 1 1 0 0"],
+        );
+    }
+}
