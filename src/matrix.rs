@@ -12,7 +12,7 @@ mod trial;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use clap::Args;
 
@@ -170,6 +170,7 @@ fn run_trials(
 ) -> Vec<TrialResult> {
     let next = AtomicUsize::new(0);
     let interrupted = AtomicBool::new(false);
+    let alone = RwLock::new(());
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..threads.get() {
@@ -178,7 +179,7 @@ fn run_trials(
                     if interrupted.load(Ordering::Relaxed) {
                         return;
                     }
-                    let result = trial.run(cases, options);
+                    let result = trial.run(cases, options, &alone);
                     if trial.is_on_a_real_runtime() && result.has_fault() {
                         interrupted.store(true, Ordering::Relaxed);
                     }

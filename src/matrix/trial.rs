@@ -1,5 +1,7 @@
 //! One trial: a run of the suite on a model, or through a relay.
 
+use std::sync::{PoisonError, RwLock};
+
 use super::{CleanResult, DefectResult, MatrixOptions, error_chain};
 use crate::case::{Case, Defect, Need};
 use crate::drive::DriveOptions;
@@ -11,7 +13,7 @@ use crate::run::{Endpoints, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
 /// The maximum number of attempts until the relevant rules are decided: a delayed case is
-/// inconclusive.
+/// inconclusive. Trials in parallel can delay each other, so a repeated one is alone.
 const ATTEMPTS: usize = 3;
 
 pub(super) enum Trial<'a> {
@@ -50,7 +52,13 @@ impl Trial<'_> {
         matches!(self, Self::Relayed(_, _, hook) if matches!(hook.fault, Fault::Stream(_)))
     }
 
-    pub(super) fn run(&self, cases: &[Case], options: &MatrixOptions) -> TrialResult {
+    /// Runs it beside others, which hold `alone` too, and again without them if it is undecided.
+    pub(super) fn run(
+        &self,
+        cases: &[Case],
+        options: &MatrixOptions,
+        alone: &RwLock<()>,
+    ) -> TrialResult {
         let model = |change: &dyn Fn(&mut Behaviour), seed| {
             let mut behaviour = Behaviour {
                 lateness_percent: options.timeout_scale.percent(),
@@ -67,19 +75,20 @@ impl Trial<'_> {
                 None,
                 cases,
                 options,
+                alone,
             ),
             Self::Defect(defect, hook) => {
                 let target = model(&|behaviour| hook.fault.apply(behaviour), 0);
-                noticed(defect, &target, cases, options)
+                noticed(defect, &target, cases, options, alone)
             }
             Self::Unharmed(endpoints, known) => {
                 let target = relayed(endpoints, Vec::new());
                 let name = "a relay without a defect";
-                clean(name, 0, &target, known.as_ref(), cases, options)
+                clean(name, 0, &target, known.as_ref(), cases, options, alone)
             }
             Self::Relayed(endpoints, defect, hook) => {
                 let target = relayed(endpoints, vec![*hook]);
-                noticed(defect, &target, cases, options)
+                noticed(defect, &target, cases, options, alone)
             }
         }
     }
@@ -99,6 +108,7 @@ fn clean(
     known: Option<&ExpectationFile>,
     cases: &[Case],
     options: &MatrixOptions,
+    alone: &RwLock<()>,
 ) -> TrialResult {
     let listed = known
         .and_then(|file| Known::parse(file).ok())
@@ -116,7 +126,7 @@ fn clean(
     };
     let only_undecided =
         |tried: &Result<Alarms, RunError>| tried.as_ref().is_ok_and(Alarms::are_only_undecided);
-    let (alarms, fault) = match until_decided(attempt, only_undecided) {
+    let (alarms, fault) = match until_decided(attempt, only_undecided, alone) {
         Ok(alarms) => (alarms.described(), !alarms.faults.is_empty()),
         Err(fault) => (vec![error_chain(&fault)], true),
     };
@@ -133,6 +143,7 @@ fn noticed(
     target: &Target,
     cases: &[Case],
     options: &MatrixOptions,
+    alone: &RwLock<()>,
 ) -> TrialResult {
     let all_cases = options.all_cases;
     let mut selection = Selection::default();
@@ -154,7 +165,7 @@ fn noticed(
     let undecided = |(outcomes, fault): &(Vec<Outcome>, Option<String>)| {
         fault.is_none() && is_undecided(outcomes, defect)
     };
-    let (outcomes, fault) = until_decided(attempt, undecided);
+    let (outcomes, fault) = until_decided(attempt, undecided, alone);
     TrialResult::Defect(DefectResult {
         defect: defect.clone(),
         failed: failed(&outcomes),
@@ -164,12 +175,19 @@ fn noticed(
 }
 
 /// The result of the first attempt that is decided, or of the last one.
-fn until_decided<T>(attempt: impl Fn() -> T, is_undecided: impl Fn(&T) -> bool) -> T {
+fn until_decided<T>(
+    attempt: impl Fn() -> T,
+    is_undecided: impl Fn(&T) -> bool,
+    alone: &RwLock<()>,
+) -> T {
+    let beside = alone.read().unwrap_or_else(PoisonError::into_inner);
     let mut result = attempt();
+    drop(beside);
     for _ in 1..ATTEMPTS {
         if !is_undecided(&result) {
             break;
         }
+        let _alone = alone.write().unwrap_or_else(PoisonError::into_inner);
         result = attempt();
     }
     result
@@ -373,11 +391,15 @@ mod tests {
     fn a_trial_is_repeated_until_it_is_decided_and_three_times_at_most() {
         let runs_until_decided = |decided_at: usize| {
             let runs = std::cell::Cell::new(0);
+            let alone = RwLock::new(());
             let attempt = || {
+                let is_alone = alone.try_read().is_err();
+                assert_eq!(is_alone, runs.get() > 0, "a repeated trial is alone");
                 runs.set(runs.get() + 1);
                 runs.get()
             };
-            (until_decided(attempt, |&run| run < decided_at), runs.get())
+            let decided = until_decided(attempt, |&run| run < decided_at, &alone);
+            (decided, runs.get())
         };
         assert_eq!(runs_until_decided(1), (1, 1));
         assert_eq!(runs_until_decided(3), (3, 3));
