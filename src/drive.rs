@@ -28,6 +28,5 @@ pub use session::{
 };
 pub use stream_error::StreamError;
 pub use sweep::{
-    ForeignPods, Sweep, SweepError, foreign_pods, image_tag, list_leftovers, listed_ids, sweep,
-    sweep_host,
+    ForeignPods, SweepError, foreign_pods, image_tag, list_leftovers, listed_ids, sweep, sweep_host,
 };

@@ -139,6 +139,10 @@ pub const MODEL_QUEUE: usize = 1_000;
 /// as long as any other.
 pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
 
+/// The number of objects that a clean-up removes at a time, so that a call that hangs holds up no
+/// other one: a runtime has no more to do than with a kubelet's pods.
+pub const REMOVALS_AT_ONCE: usize = 8;
+
 /// The interval of these retries: some ten times within the shortest start.
 pub const SWEEP_PACE: Duration = Duration::from_millis(10);
 

@@ -135,7 +135,8 @@ async fn bare_loop(
     let took = host::elapsed(began);
     let log_parent = options.drive.pods.log_dir.as_deref();
     let directories = LogDirectory::found(log_parent)?;
-    drive::sweep_host((&caller, socket), Some(&run), directories).await?;
+    let (lines, _) = tokio::sync::mpsc::unbounded_channel();
+    drive::sweep_host((&caller, socket), Some(&run), directories, lines).await?;
     Ok(took)
 }
 

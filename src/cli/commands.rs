@@ -15,7 +15,7 @@ use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::doctor::{DoctorOptions, examine};
-use crate::drive::{self, RecordingClient, Sweep};
+use crate::drive::{self, RecordingClient};
 use crate::escape::printable;
 use crate::explore::{ExploreError, ExploreOptions, explore};
 use crate::files::{self, Draft, OutputError};
@@ -271,55 +271,33 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
     let directories =
         LogDirectory::found(logs).map_err(|fault| Fault::usage(format!("--log-dir: {fault}")))?;
     let runtime = Runtime::new().map_err(|fault| undecided(&fault))?;
-    let swept = runtime.block_on(async {
+    let (swept, any) = runtime.block_on(async {
         let client =
             Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
         let caller = RecordingClient::new(client);
-        drive::sweep_host((&caller, endpoints.runtime.socket()), run, directories)
-            .await
-            .map_err(|fault| undecided(&fault))
+        let (lines, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let place = (&caller, endpoints.runtime.socket());
+        let sweeping = drive::sweep_host(place, run, directories, lines);
+        let printing = async {
+            let (mut any, mut printed) = (false, Ok(Exit::Conformant));
+            while let Some(line) = told.recv().await {
+                any = true;
+                printed = printed.and(print((printable(&line) + "\n").as_bytes()));
+            }
+            printed.map(|_| any)
+        };
+        let (swept, any) = tokio::join!(sweeping, printing);
+        Ok::<_, Fault>((swept.map_err(|fault| undecided(&fault))?, any?))
     })?;
-    print_swept(&swept)?;
     match &swept.failures[..] {
-        [] => Ok(Exit::Conformant),
+        [] if any => Ok(Exit::Conformant),
+        [] => print(b"nothing to remove\n"),
         failures => Err(Fault::undecided(format!(
             "not removed:\n  {}\nrestart the runtime, then run this again",
             failures.join("\n  ")
         ))),
     }
-}
-
-/// Prints a line for each thing that was removed, stopped or skipped.
-fn print_swept(swept: &Sweep) -> Result<Exit, Fault> {
-    let mut lines = Vec::new();
-    for (what, removed) in [
-        ("sandbox", &swept.sandboxes),
-        ("container", &swept.containers),
-        ("image", &swept.images),
-        ("cgroup", &swept.cgroups),
-        ("log directory", &swept.logs),
-    ] {
-        lines.extend(removed.iter().map(|id| format!("removed {what} {id}")));
-    }
-    let ended = swept.processes.iter();
-    lines.extend(ended.map(|process| format!("killed {process}")));
-    lines.extend(swept.alive.iter().map(|run| {
-        format!("skipped: run {run} is still in progress; use --run-id {run} to remove it")
-    }));
-    lines.extend(swept.unrecorded.iter().map(|run| {
-        format!(
-            "skipped: no record of run {run} was found, so its log directory may be left, and \
-             processes; if it had --log-dir, clean up with the same"
-        )
-    }));
-    let skipped = swept.skipped.iter();
-    lines.extend(skipped.map(|reason| format!("skipped: {reason}")));
-    if lines.is_empty() && swept.failures.is_empty() {
-        lines.push("nothing to remove".to_owned());
-    }
-    let lines = lines.iter().map(|line| printable(line) + "\n");
-    print(lines.collect::<String>().as_bytes())
 }
 
 fn image(

@@ -1,41 +1,37 @@
 //! Removes the leftovers of runs, found by the label of all objects that runs create.
 
 mod listing;
+mod removals;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::leftovers::{self, Ended, remove_cgroup};
 use super::recording_client::RecordingClient;
 use super::session::RUN_LABEL;
 use crate::history::{
-    CallFault, ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId,
-    SandboxListing, StatusCode,
+    CallFault, ContainerListing, Labels, Reply, Request, RunId, SandboxId, SandboxListing,
+    StatusCode,
 };
+use crate::host;
 use crate::host::{Kernel, LogDirectory, OwnIds, Owner};
 use crate::workload;
-use crate::{host, limits};
 
 pub use listing::{ForeignPods, foreign_pods, list_leftovers, listed_ids};
 use listing::{Ids, containers, owner_of_sandbox, sweep_orphans};
+use removals::{remove_all, remove_sandbox};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Sweep {
-    /// Ids of the sandboxes that were removed, with their containers.
-    pub sandboxes: Vec<String>,
-    /// Ids of the containers that were removed, whose sandboxes were gone.
-    pub containers: Vec<String>,
-    /// References of the images that were removed.
-    pub images: Vec<String>,
-    /// Names of the cgroups that were removed.
-    pub cgroups: Vec<String>,
-    /// Paths of the log directories that were removed.
-    pub logs: Vec<String>,
+    /// Gets a line for each object that is removed or left alone, as soon as that is known.
+    lines: Option<UnboundedSender<String>>,
+    /// The objects that were removed, such as `sandbox ID`.
+    pub removed: Vec<String>,
     /// Processes that the runtime had left of removed containers and sandboxes, and that are ended.
     pub processes: Vec<String>,
     /// Runs that still go on, and were left alone.
@@ -70,8 +66,40 @@ struct Owned {
 impl Owned {
     /// Records a run that has left something.
     fn note(&self, owner: &Owner, done: &mut Sweep) {
-        if !self.recorded.contains(owner) {
-            done.unrecorded.insert(owner.run().to_owned());
+        let run = owner.run();
+        if !self.recorded.contains(owner) && done.unrecorded.insert(run.to_owned()) {
+            done.tell(format!(
+                "skipped: no record of run {run} was found, so its log directory may be left, and \
+                 processes; if it had --log-dir, clean up with the same"
+            ));
+        }
+    }
+}
+
+impl Sweep {
+    fn tell(&self, line: String) {
+        // Without a receiver the lines are not wanted.
+        let _ = self.lines.as_ref().map(|lines| lines.send(line));
+    }
+
+    fn removed(&mut self, what: &str, id: impl fmt::Display) {
+        let removed = format!("{what} {id}");
+        self.tell(format!("removed {removed}"));
+        self.removed.push(removed);
+    }
+
+    fn skip(&mut self, reasons: impl IntoIterator<Item = String>) {
+        for reason in reasons {
+            self.tell(format!("skipped: {reason}"));
+            self.skipped.push(reason);
+        }
+    }
+
+    fn is_alive(&mut self, run: &str) {
+        if self.alive.insert(run.to_owned()) {
+            self.tell(format!(
+                "skipped: run {run} is still in progress; use --run-id {run} to remove it"
+            ));
         }
     }
 }
@@ -90,16 +118,19 @@ pub async fn sweep(
         recorded: vec![Owner::new(run)],
         elsewhere: BTreeSet::new(),
     };
-    sweep_owned(place, Some(run), keep, owned).await
+    let mut done = sweep_owned(place, (Some(run), keep), owned, Sweep::default()).await?;
+    if let (Kernel::Host, Ok(listed)) = (place.1, listed_ids(place.0).await) {
+        done.skip(host::unexplained_shims(&[Owner::new(run)], &listed));
+    }
+    Ok(done)
 }
 
 async fn sweep_owned(
     (client, kernel): (&RecordingClient, &Kernel),
-    run: Option<&RunId>,
-    keep: &[SandboxId],
+    (run, keep): (Option<&RunId>, &[SandboxId]),
     mut owned: Owned,
+    mut done: Sweep,
 ) -> Result<Sweep, SweepError> {
-    let mut done = Sweep::default();
     let (sandboxes, foreign) = to_remove(client, run, keep, &owned, &mut done).await?;
     let containers = containers(client).await.ok();
     let listed = containers.as_deref().unwrap_or_default();
@@ -115,21 +146,20 @@ async fn sweep_owned(
     let own = owned.ids.only(|id| !of_others.contains(id));
     thaw(kernel, &own, &sandboxes, listed);
     let mut refused = Vec::new();
-    let until = Instant::now() + limits::SWEEP_WAIT;
-    for id in &sandboxes {
-        for container in listed.iter().filter(|it| it.sandbox == *id) {
-            // Where that fails, the removal of the sandbox fails, too.
-            let _ = client.call(None, kill(&container.id)).await;
+    let removals = sandboxes.iter().map(|id| {
+        let inside = listed.iter().filter(|it| it.sandbox == *id);
+        let inside = inside.map(|container| container.id.clone()).collect();
+        remove_sandbox(client.clone(), id.clone(), inside)
+    });
+    remove_all(removals, |(id, removed)| match removed {
+        Ok(()) => done.removed("sandbox", id),
+        // Of a runtime that is gone nothing is known; it is asked again when it is back.
+        Err(fault) if fault.code == StatusCode::UNAVAILABLE => {
+            done.failures.push(format!("sandbox {id}: {fault}"));
         }
-        match remove(client, removal_of_sandbox(id), until).await {
-            Ok(()) => done.sandboxes.push(id.to_string()),
-            // Of a runtime that is gone nothing is known; it is asked again when it is back.
-            Err(fault) if fault.code == StatusCode::UNAVAILABLE => {
-                done.failures.push(format!("sandbox {id}: {fault}"));
-            }
-            Err(fault) => refused.push((id.clone(), fault)),
-        }
-    }
+        Err(fault) => refused.push((id, fault)),
+    })
+    .await;
     if !done.failures.is_empty() {
         let refused = refused.iter();
         let failures = refused.map(|(id, fault)| format!("sandbox {id}: {fault}"));
@@ -186,11 +216,11 @@ async fn to_remove(
         let Some(owner) = owner_of_sandbox(&sandbox, &known.ids) else {
             if sandbox.labels.contains_key(RUN_LABEL) {
                 let pod = sandbox.metadata.unwrap_or_default();
-                done.skipped.push(format!(
+                done.skip([format!(
                     "sandbox {} of the pod {}/{} carries the suite's labels, but not its name: \
                      left alone",
                     sandbox.id, pod.namespace, pod.name
-                ));
+                )]);
             }
             foreign.push(sandbox.id);
             continue;
@@ -199,7 +229,7 @@ async fn to_remove(
             continue;
         }
         if run.is_none() && host::is_alive(owner.process()) {
-            done.alive.insert(owner.run().to_owned());
+            done.is_alive(owner.run());
             continue;
         }
         known.note(&owner, done);
@@ -218,48 +248,55 @@ async fn retry(
     let ended = done.processes.len();
     end_processes(kernel, ids, false, done).await;
     let any_ended = done.processes.len() > ended;
-    let until = Instant::now() + limits::SWEEP_WAIT;
-    for (id, fault) in refused {
-        let again = if any_ended {
-            remove(client, removal_of_sandbox(&id), until).await
-        } else {
-            Err(fault)
-        };
-        match again {
-            Ok(()) => done.sandboxes.push(id.to_string()),
-            Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
+    let again = refused.into_iter().map(|(id, fault)| {
+        let client = client.clone();
+        async move {
+            if any_ended {
+                remove_sandbox(client, id, Vec::new()).await
+            } else {
+                (id, Err(fault))
+            }
         }
-    }
+    });
+    remove_all(again, |(id, removed)| match removed {
+        Ok(()) => done.removed("sandbox", id),
+        Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
+    })
+    .await;
 }
 
 async fn end_processes(kernel: &Kernel, ids: &OwnIds, removed: bool, done: &mut Sweep) {
     let Ended { ended, left } = leftovers::end(kernel, ids, removed).await;
+    for process in &ended {
+        done.tell(format!("killed {process}"));
+    }
     done.processes.extend(ended);
     done.failures.extend(left);
 }
 
 /// Sweeps a run of another process, or all runs that have ended, on the runtime at this socket,
 /// with those of the log directories that are theirs. On the host only processes of ids in their
-/// records are ended.
+/// records are ended. A line for each object is sent as soon as it is removed or left alone.
 pub async fn sweep_host(
     (client, socket): (&RecordingClient, Option<&Path>),
     run: Option<&RunId>,
     directories: Vec<LogDirectory>,
+    lines: UnboundedSender<String>,
 ) -> Result<Sweep, SweepError> {
-    let mut skipped = Sweep::default();
-    let (directories, owned) = log_directories(run, (socket, directories), &mut skipped);
+    let mut done = Sweep {
+        lines: Some(lines),
+        ..Sweep::default()
+    };
+    let (directories, owned) = log_directories(run, (socket, directories), &mut done);
     let (runs, recorded) = (owned.runs.clone(), owned.recorded.clone());
-    let mut done = sweep_owned((client, &Kernel::Host), run, &[], owned).await?;
-    let unexplained = host::unexplained_shims(&runs, &listed_ids(client).await?);
-    done.skipped.extend(unexplained);
-    done.skipped
-        .extend(host::unrecorded_monitors(&recorded, run));
-    done.alive.append(&mut skipped.alive);
-    done.skipped.append(&mut skipped.skipped);
+    let mut done = sweep_owned((client, &Kernel::Host), (run, &[]), owned, done).await?;
+    done.skip(host::unexplained_shims(&runs, &listed_ids(client).await?));
+    done.skip(host::unrecorded_monitors(&recorded, run));
     // Where a process is left, the next attempt needs the records.
     if done.failures.is_empty() {
         sweep_logs(&directories, &mut done);
     }
+    done.lines = None;
     Ok(done)
 }
 
@@ -283,13 +320,12 @@ fn log_directories(
         }
         let records = logs.records();
         if !records.are_of(socket) {
-            done.skipped
-                .push(elsewhere(logs, records.socket.as_deref()));
+            done.skip([elsewhere(logs, records.socket.as_deref())]);
             of_runs.elsewhere.insert(owner.run().to_owned());
             return false;
         }
         if run.is_none() && host::is_alive(owner.process()) {
-            done.alive.insert(owner.run().to_owned());
+            done.is_alive(owner.run());
             return false;
         }
         of_runs.ids.extend(records.made.iter());
@@ -323,7 +359,7 @@ fn sweep_logs(directories: &[LogDirectory], done: &mut Sweep) {
     for logs in directories {
         let path = logs.path().display();
         match logs.remove() {
-            Ok(()) => done.logs.push(path.to_string()),
+            Ok(()) => done.removed("log directory", path),
             Err(fault) => done.failures.push(format!("log directory {path}: {fault}")),
         }
     }
@@ -337,62 +373,15 @@ async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, known: &Owned, done
             continue;
         }
         if run.is_none() && host::is_alive(process) {
-            done.alive.insert(owner.to_owned());
+            done.is_alive(owner);
             continue;
         }
         known.note(cgroup.owner(), done);
         match remove_cgroup(kernel, &cgroup).await {
-            Ok(()) => done.cgroups.push(cgroup.to_string()),
+            Ok(()) => done.removed("cgroup", &cgroup),
             Err(fault) => done.failures.push(format!("cgroup {cgroup}: {fault}")),
         }
     }
-}
-
-/// Stops a container without a grace period, which a runtime would else choose for it: the removal
-/// of a sandbox has none to give.
-fn kill(container: &ContainerId) -> Request {
-    Request::StopContainer {
-        container: container.clone(),
-        grace: Duration::ZERO,
-    }
-}
-
-/// The calls that stop a sandbox and remove it.
-fn removal_of_sandbox(id: &SandboxId) -> [Request; 2] {
-    [
-        Request::StopSandbox(id.clone()),
-        Request::RemoveSandbox(id.clone()),
-    ]
-}
-
-/// Stops and removes an object. A refused call is tried again until then: a container
-/// that is being started cannot be removed before that has ended, though its client may have left.
-async fn remove(
-    client: &RecordingClient,
-    [stop, remove]: [Request; 2],
-    until: Instant,
-) -> Result<(), CallFault> {
-    let mut pace = tokio::time::interval(limits::SWEEP_PACE);
-    loop {
-        pace.tick().await;
-        // The removal tries the same as a failed stop, and fails then, too.
-        let _ = client.call(None, stop.clone()).await;
-        match client.call(None, remove.clone()).await {
-            Ok(_) => return Ok(()),
-            Err(fault) if is_refusal(fault.code) && Instant::now() < until => {}
-            Err(fault) => return Err(fault),
-        }
-    }
-}
-
-/// Whether the runtime has heard the call, and would not do it.
-fn is_refusal(code: StatusCode) -> bool {
-    ![
-        StatusCode::UNAVAILABLE,
-        StatusCode::DEADLINE_EXCEEDED,
-        StatusCode::UNIMPLEMENTED,
-    ]
-    .contains(&code)
 }
 
 async fn listed(
@@ -429,7 +418,7 @@ async fn sweep_images(
         }
         known.note(&owner, done);
         match client.call(None, Request::RemoveImage(tag.clone())).await {
-            Ok(_) => done.images.push(tag.clone()),
+            Ok(_) => done.removed("image", tag),
             Err(fault) => done.failures.push(format!("image {tag}: {fault}")),
         }
     }

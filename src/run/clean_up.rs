@@ -115,6 +115,9 @@ impl CleanUp {
             let line = format!("killed {process}, which the runtime had left behind");
             terminal::say(&line);
         }
+        for reason in &swept.skipped {
+            terminal::say(&format!("left alone: {reason}"));
+        }
         let hint = |fault: &String| {
             let again = &self.again;
             format!(

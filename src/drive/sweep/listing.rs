@@ -4,17 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use tokio::time::Instant;
-
-use super::{Sweep, SweepError, ask, kill, listed, owner_of_image, remove};
+use super::removals::{kill, remove, remove_all};
+use super::{Sweep, SweepError, ask, listed, owner_of_image};
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::session::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, UID_IN_NAME};
 use crate::history::{
     ContainerId, ContainerListing, Labels, Reply, Request, RunId, SandboxId, SandboxListing,
     SandboxState,
 };
+use crate::host;
 use crate::host::{Kernel, LogDirectory, OwnIds, Owner, is_uuid};
-use crate::{host, limits};
 
 /// The run that made a sandbox. Its labels alone prove nothing, as anyone may give them to a pod:
 /// name, namespace and UID in its metadata must be the labelled ones.
@@ -81,7 +80,7 @@ pub async fn list_leftovers(
         let dead = tags.filter(|tag| owner_of_image(tag).is_some_and(is_dead));
         found.extend(dead.map(|tag| format!("image {tag}")));
     }
-    let mut elsewhere = BTreeMap::new();
+    let (mut elsewhere, mut ended) = (BTreeMap::new(), Vec::new());
     for (logs, records) in directories.iter().zip(records) {
         let owner = logs.owner();
         if host::is_alive(owner.process()) {
@@ -90,10 +89,13 @@ pub async fn list_leftovers(
         if let (false, Some(other)) = (records.are_of(socket), &records.socket) {
             let of = format!(" of a run on unix://{}", other.display());
             elsewhere.insert(owner.run().to_owned(), of);
+        } else {
+            ended.push(owner.clone());
         }
         let of = elsewhere.get(owner.run()).map_or("", String::as_str);
         found.push(format!("log directory {}{of}", logs.path().display()));
     }
+    found.extend(host::unexplained_shims(&ended, &listed_ids(client).await?));
     let cgroups = Kernel::Host.cgroups().into_iter();
     let dead = cgroups.filter(|cgroup| !host::is_alive(cgroup.owner().process()));
     found.extend(dead.map(|cgroup| {
@@ -179,26 +181,27 @@ pub(super) async fn sweep_orphans(
         done.failures.push(failure);
         Vec::new()
     });
-    let until = Instant::now() + limits::SWEEP_WAIT;
-    for id in &orphans {
-        match remove_orphan(client, id, until).await {
-            Ok(()) => done.containers.push(id.to_string()),
-            Err(reason) => {
-                let failure = format!("container {id}, whose sandbox is gone: {reason}");
-                done.failures.push(failure);
-            }
+    let removals = orphans.iter().cloned().map(|id| {
+        let client = client.clone();
+        async move {
+            let removed = remove_orphan(&client, &id).await;
+            (id, removed)
         }
-    }
+    });
+    remove_all(removals, |(id, removed)| match removed {
+        Ok(()) => done.removed("container", id),
+        Err(reason) => {
+            let failure = format!("container {id}, whose sandbox is gone: {reason}");
+            done.failures.push(failure);
+        }
+    })
+    .await;
     orphans
 }
 
 /// Removes such a container; returns why it stays. CRI-O reads the sandbox of a container without
 /// looking whether there is one, in `container_stop.go` and `container_remove.go` of 1.36.3.
-async fn remove_orphan(
-    client: &RecordingClient,
-    id: &ContainerId,
-    until: Instant,
-) -> Result<(), String> {
+async fn remove_orphan(client: &RecordingClient, id: &ContainerId) -> Result<(), String> {
     match client.call(None, Request::Version).await {
         Ok(Reply::Version(version)) if version.runtime_name != "cri-o" => {}
         Ok(_) => {
@@ -209,7 +212,7 @@ async fn remove_orphan(
         Err(fault) => return Err(format!("Version: {fault}")),
     }
     let calls = [kill(id), Request::RemoveContainer(id.clone())];
-    let removed = remove(client, calls, until).await;
+    let removed = remove(client, calls).await;
     removed.map_err(|fault| fault.to_string())
 }
 

@@ -1,4 +1,6 @@
 //! A refused removal is tried again for a limited time.
+//!
+//! Long, because one simulated runtime serves all of these tests.
 
 use std::future;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -7,16 +9,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::Instant;
 use tokio_stream::Empty;
 
 use super::*;
 use crate::cri::{Backend, Client, Listener, serve};
 use crate::drive::session::{KUBELET_LABELS, NAMESPACE, PROCESS_LABEL};
 use crate::history::{
-    ContainerListing, ContainerState, Event, PodUid, RuntimeNanos, RuntimeVersion, SandboxMetadata,
-    SandboxState, Text,
+    ContainerId, ContainerListing, ContainerState, Event, PodUid, RuntimeNanos, RuntimeVersion,
+    SandboxMetadata, SandboxSpec, SandboxState, Text,
 };
 use crate::host::{self, BootTicks, OwnId, Reactor};
+use crate::model::{Behaviour, Model};
 
 /// A runtime with a sandbox and a container in it, which it refuses to remove so often, with those
 /// of another run, with a container of either run whose sandbox is gone, and with a sandbox of
@@ -185,11 +190,10 @@ fn swept_from(name: &'static str, refusals: u32, code: StatusCode) -> (Sweep, Ar
 #[test]
 fn containers_are_killed_before_their_sandbox_is_stopped_and_other_runs_are_left_alone() {
     let (done, backend) = swept_from("a-runtime", 0, StatusCode::UNKNOWN);
-    assert_eq!(done.sandboxes, ["pod"]);
+    assert_eq!(done.removed, ["sandbox pod", "container orphan"]);
     let skipped = "sandbox forged of the pod prod/ord-01-pod-0a1b2c3d carries the suite's labels, but not \
          its name: left alone";
     assert_eq!(done.skipped[0], skipped);
-    assert_eq!(done.containers, ["orphan"]);
     let changes = backend.changes.lock().unwrap();
     let of_sandbox = ["stop c 0ns", "stop pod", "remove pod"];
     let of_orphan = ["stop orphan 0ns", "remove orphan"];
@@ -200,7 +204,7 @@ fn containers_are_killed_before_their_sandbox_is_stopped_and_other_runs_are_left
 #[test]
 fn a_container_whose_sandbox_is_gone_stays_on_cri_o_and_is_reported() {
     let (done, backend) = swept_from("cri-o", 0, StatusCode::UNKNOWN);
-    assert_eq!((done.sandboxes.len(), done.containers.len()), (1, 0));
+    assert_eq!(done.removed, ["sandbox pod"]);
     let reported = "container orphan, whose sandbox is gone: CRI-O would panic if";
     assert!(
         done.failures[0].starts_with(reported),
@@ -237,6 +241,21 @@ fn containers_and_log_directories_are_listed_as_left() {
         })
     };
     let named = format!("log directory {path}");
+    let id = ID.replace("3f0c", "6c3d");
+    let (shim, _folder, begins) = unexplained_shim(&id);
+    let left = listed(SOCKET).expect("it can list");
+    assert!(left.iter().any(|it| it.starts_with(&begins)), "{left:?}");
+    let reactor = tokio::runtime::Runtime::new().expect("a reactor");
+    let swept = reactor.block_on(async {
+        let (client, _) = connected(0, StatusCode::UNKNOWN).await;
+        sweep((&client, &Kernel::Host), &run, &[]).await
+    });
+    let skipped = swept.expect("it can list").skipped;
+    assert!(
+        skipped.iter().any(|it| it.starts_with(&begins)),
+        "{skipped:?}"
+    );
+    assert!(!was_killed(shim));
     let left = listed(SOCKET).expect("it can list");
     for orphan in ["orphan", "their-orphan"] {
         let orphan = format!("container {orphan}, whose sandbox is gone");
@@ -321,8 +340,8 @@ fn a_pod_of_another_namespace_with_a_forged_label_is_foreign() {
 fn a_start_that_goes_on_is_waited_for() {
     let (done, asked) = swept(3, StatusCode::UNKNOWN);
     assert_eq!(
-        (done.sandboxes, done.failures),
-        (vec!["pod".to_owned()], vec![])
+        (done.removed[0].as_str(), done.failures),
+        ("sandbox pod", vec![])
     );
     assert_eq!(asked, 4);
 }
@@ -406,7 +425,8 @@ fn cleaned_of(id: &str, since: BootTicks, socket: &str) -> (Sweep, bool) {
         let (client, _) = connected(0, StatusCode::UNKNOWN).await;
         let place = (&client, Some(Path::new(socket)));
         let directories = LogDirectory::found(Some(parent.path())).expect("it is there");
-        sweep_host(place, Some(&run), directories).await
+        let (lines, _) = unbounded_channel();
+        sweep_host(place, Some(&run), directories, lines).await
     });
     (done.expect("it can list"), logs.path().exists())
 }
@@ -439,21 +459,27 @@ fn cleanup_ends_only_processes_of_removed_objects() {
     assert!(skipped.contains(gone), "{skipped}");
 }
 
-/// As after a run that was killed while the runtime made a sandbox, and removed its files.
-#[test]
-fn a_shim_of_which_nothing_shows_who_made_it_is_named_and_left_alone() {
+/// A process in the guise of a shim of this sandbox, its directory, and how it is named.
+fn unexplained_shim(id: &str) -> (Child, tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a directory");
-    let id = ID.replace("3f0c", "4a1d");
-    // Of the run, without a process.
-    let of_nothing = ID.replace("3f0c", "5b2e");
     let mut shim = Command::new("sh");
     let shim = shim.arg0("containerd-shim-runc-v2").current_dir(&folder);
-    let words = ["-s", "--", "-namespace", "k8s.io", "-id", &id];
-    let mut shim = shim.args(words).stdin(Stdio::piped()).spawn().expect("sh");
-    let begins = format!(
+    let words = ["-s", "--", "-namespace", "k8s.io", "-id", id];
+    let shim = shim.args(words).stdin(Stdio::piped()).spawn().expect("sh");
+    let named = format!(
         "process {} (containerd-shim-runc-v2) of sandbox {id} stays",
         shim.id()
     );
+    (shim, folder, named)
+}
+
+/// As after a run that was killed while the runtime made a sandbox, and removed its files.
+#[test]
+fn a_shim_of_which_nothing_shows_who_made_it_is_named_and_left_alone() {
+    let id = ID.replace("3f0c", "4a1d");
+    // Of the run, without a process.
+    let of_nothing = ID.replace("3f0c", "5b2e");
+    let (mut shim, folder, begins) = unexplained_shim(&id);
     let is_named = |sweep: &Sweep| sweep.skipped.iter().any(|it| it.starts_with(&begins));
     let (done, _) = cleaned_of(&of_nothing, later(), SOCKET);
     assert!(is_named(&done), "{:?}", done.skipped);
@@ -494,4 +520,64 @@ fn the_processes_of_an_id_that_a_runtime_only_names_are_left_alone() {
          began"
     );
     assert_eq!(message, expected);
+}
+
+/// The model never answers the first stop of a sandbox.
+#[test]
+fn one_call_that_hangs_holds_up_no_other_object() {
+    static STOPS: AtomicU32 = AtomicU32::new(0);
+    const PODS: u32 = 12;
+    let mut behaviour = Behaviour::default();
+    behaviour.replies.push(|request, mut answer| {
+        let stops = matches!(request, Request::StopSandbox(_));
+        if stops && STOPS.fetch_add(1, Ordering::Relaxed) == 0 {
+            answer.after = None;
+        }
+        answer
+    });
+    let reactor = Reactor::simulated().expect("a reactor");
+    let removed_after = reactor.runtime().block_on(async {
+        let (endpoint, mut listener) = Listener::in_process("hanging");
+        let model = Arc::new(Model::start(behaviour, 0));
+        tokio::spawn(async move { serve(model, &mut listener).await });
+        let bound = Duration::from_secs(60);
+        let client = Client::connect(&endpoint, &endpoint, bound).await;
+        let client = RecordingClient::new(client.expect("it is served"));
+        for pod in 0..PODS {
+            let uid = format!("0a1b2c3d-0000-4000-8000-{pod:012}");
+            let labels = with(of_run(RUN), KUBELET_LABELS[2], &uid);
+            let pod = pod_of(&labels);
+            let spec = SandboxSpec {
+                name: pod.name.to_string(),
+                namespace: pod.namespace.to_string(),
+                uid: pod.uid,
+                labels,
+                ..SandboxSpec::default()
+            };
+            let made = client.call(None, Request::RunSandbox(Arc::new(spec))).await;
+            made.expect("it is made");
+        }
+        let began = Instant::now();
+        let (lines, mut told) = unbounded_channel();
+        let run = RunId::from(RUN);
+        let sweeping = sweep_host((&client, None), Some(&run), Vec::new(), lines);
+        let removed = async {
+            let mut removed = Vec::new();
+            while let Some(line) = told.recv().await {
+                removed.extend(line.starts_with("removed ").then(|| began.elapsed()));
+            }
+            removed
+        };
+        tokio::join!(sweeping, removed).1
+    });
+    let soon = |after: &&Duration| **after < Duration::from_secs(5);
+    let counts = (
+        removed_after.len(),
+        removed_after.iter().filter(soon).count(),
+    );
+    assert_eq!(
+        counts,
+        (PODS as usize, PODS as usize - 1),
+        "{removed_after:?}"
+    );
 }
