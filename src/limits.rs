@@ -74,6 +74,9 @@ pub const RUNTIME_LOOK: Duration = Duration::from_millis(250);
 /// `core` takes one or two minutes.
 pub const KUBELET_PAUSE: Duration = Duration::from_secs(300);
 
+/// The pause of a kubelet above which a run's report warns: the node is not ready soon.
+pub const KUBELET_PAUSE_WARNED: Duration = Duration::from_secs(40);
+
 /// The maximum duration of a run with a paused kubelet; the rest of the pause is for the clean-up.
 pub const PAUSED_RUN: Duration = Duration::from_secs(240);
 

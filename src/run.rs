@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, Requirement, load};
 use crate::drive::{RecordingClient, Session};
-use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
+use crate::history::{Body, ExpectationFile, RunId, RunInfo, SandboxId};
 use crate::host::{self, Reactor};
 use crate::metrics::EndpointError;
 use crate::oracle::Invariant;
@@ -319,12 +319,13 @@ impl PreparedRun<'_> {
         let mut clean_up = self.clean_up;
         clean_up.waits = !execution.is_gone();
         let kept = execution.kept();
-        let (removed, mut faults) = runtime.block_on(clean_up.end(&kept));
+        let mut ended = runtime.block_on(clean_up.end(&kept));
         drawing.abort();
         following.abort();
         progress.finish();
-        faults.extend(cut_short(ran.err(), &self.interrupts, &execution));
-        end(&caller, removed, faults);
+        let cut_short = cut_short(ran.err(), &self.interrupts, &execution);
+        ended.faults.extend(cut_short);
+        caller.recorder.record(Body::RunEnded(ended));
         let mut report = execution.report();
         let unwritten = runtime.block_on(finish_history(file));
         report.faults.extend(outputs.history_ended(unwritten));
@@ -384,18 +385,14 @@ async fn abandon(
     mut clean_up: CleanUp,
     file: Option<HistoryFile>,
 ) {
-    let (removed, mut faults) = clean_up.end(&[]).await;
-    let all = [&[fault.to_string()], &faults[..]].concat();
-    end(caller, removed, all);
+    let mut ended = clean_up.end(&[]).await;
+    let mut faults = ended.faults.clone();
+    ended.faults.insert(0, fault.to_string());
+    caller.recorder.record(Body::RunEnded(ended));
     faults.extend(finish_history(file).await);
     for fault in faults {
         terminal::say(&fault);
     }
-}
-
-fn end(caller: &RecordingClient, removed: bool, faults: Vec<String>) {
-    let end = RunEnd { removed, faults };
-    caller.recorder.record(Body::RunEnded(end));
 }
 
 fn trials(

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::any;
 use super::protobuf::{message, written_as};
 use super::{RunId, RuntimeVersion};
+use crate::limits;
 
 message! {
     /// The run, the suite, the runtime and the host of a history.
@@ -176,6 +177,27 @@ message! {
         removed: bool = 1,
         /// Faults outside the cases, one sentence each.
         faults: Vec<String> = 2,
+        /// For how long a kubelet was paused; zero if none was.
+        #[cfg_attr(test, arbitrary(with = any::span))]
+        kubelet_paused: Duration = 3,
+    }
+}
+
+impl RunEnd {
+    /// For how long a kubelet was paused, as a sentence.
+    pub fn pause(&self) -> Option<String> {
+        let seconds = self.kubelet_paused.as_secs_f64();
+        let text = format!("the kubelet was paused for {seconds:.1} s");
+        let warned = self.kubelet_paused > limits::KUBELET_PAUSE_WARNED;
+        let text = if warned {
+            format!(
+                "warning: {text}, and after 50 s its node is not ready: drain it before, or select \
+                 fewer cases, as --tier smoke does"
+            )
+        } else {
+            text
+        };
+        (!self.kubelet_paused.is_zero()).then_some(text)
     }
 }
 

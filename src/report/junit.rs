@@ -129,6 +129,7 @@ fn properties_of_suite(report: &RunReport) -> Vec<Property> {
     properties.extend(driver.map(|driver| Property::new("cgroup-driver", driver)));
     let undecided = report.undecided();
     properties.extend(undecided.map(|reason| Property::new("undecided", reason)));
+    properties.extend(report.notes.iter().map(|note| Property::new("note", note)));
     let standings = report.standings().into_iter().flat_map(|standing| {
         let Standing {
             profile,

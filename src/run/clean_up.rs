@@ -12,7 +12,7 @@ use super::outputs::Outputs;
 use super::prepare::{self, Connection, Preparation, Prepared};
 use super::{Connected, Exit, RunError, RunOptions, abandon};
 use crate::drive::{self, RecordingClient, Session};
-use crate::history::{Request, RunId, RunInfo, SandboxId, StatusCode};
+use crate::history::{Request, RunEnd, RunId, RunInfo, SandboxId, StatusCode};
 use crate::host::{self, Kernel, LogDirectory};
 use crate::limits::{self, TimeoutScale};
 use crate::metrics::Metrics;
@@ -71,14 +71,21 @@ impl CleanUp {
     }
 
     /// Removes everything but these sandboxes and the images that they need, looks for a kubelet
-    /// again, and starts a paused one; returns whether all is removed, and the errors.
-    pub(super) async fn end(&mut self, keep: &[SandboxId]) -> (bool, Vec<String>) {
+    /// again, and starts a paused one; returns the end of the run.
+    pub(super) async fn end(&mut self, keep: &[SandboxId]) -> RunEnd {
         let mut faults = self.all_but(keep).await;
         let removed = faults.is_empty();
+        let mut kubelet_paused = Duration::ZERO;
         if let Some(guard) = self.kubelet.take() {
-            faults.extend(guard.end(&self.caller).await);
+            let (of_kubelet, paused) = guard.end(&self.caller).await;
+            faults.extend(of_kubelet);
+            kubelet_paused = paused;
         }
-        (removed, faults)
+        RunEnd {
+            removed,
+            faults,
+            kubelet_paused,
+        }
     }
 
     /// Removes everything but these sandboxes and the images that they need; returns the leftovers,
@@ -292,7 +299,7 @@ where
         .collect();
     let result = worked.map_err(|fault| faults.extend(fault)).ok();
     runtime.block_on(session.unsubscribe());
-    faults.extend(runtime.block_on(clean_up.end(&[])).1);
+    faults.extend(runtime.block_on(clean_up.end(&[])).faults);
     Ok(WorkEnd { result, faults })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{PrepareError, RunOptions};
 use crate::case::Tier;
 use crate::drive::{self, Allowance, ForeignPods, RecordingClient};
-use crate::history::SandboxId;
+use crate::history::{HostInstant, SandboxId};
 use crate::host::{self, Kernel, KubeletProcess, PausedKubelet};
 use crate::outcome::DISTURBED;
 use crate::{limits, terminal};
@@ -34,6 +35,7 @@ struct Pause {
     paused: PausedKubelet,
     overran: Arc<AtomicBool>,
     limit: AbortHandle,
+    began: HostInstant,
 }
 
 /// Whether the selected cases end before a node without a kubelet is marked not ready.
@@ -98,9 +100,9 @@ fn sign_of(kubelet: &KubeletProcess) -> String {
 }
 
 impl KubeletGuard {
-    /// Starts a paused kubelet; returns the disturbances of the run: a kubelet that ran beside it
-    /// or was started meanwhile.
-    pub(super) async fn end(self, caller: &RecordingClient) -> Vec<String> {
+    /// Starts a paused kubelet; returns the disturbances of the run, which are a kubelet that ran
+    /// beside it or was started meanwhile, and for how long one was paused.
+    pub(super) async fn end(self, caller: &RecordingClient) -> (Vec<String>, Duration) {
         let mut faults = Vec::new();
         let seen = match self.kernel.kubelet(self.socket.as_deref()) {
             Some(kubelet) => Some(sign_of(&kubelet)),
@@ -120,8 +122,9 @@ impl KubeletGuard {
                  the runtime",
             );
         }
-        faults.extend(self.pause.map_or_else(Vec::new, Pause::end));
-        faults
+        let (of_pause, paused) = self.pause.map(Pause::end).unwrap_or_default();
+        faults.extend(of_pause);
+        (faults, paused)
     }
 
     /// The evidence that a kubelet has created pods since.
@@ -140,6 +143,7 @@ impl Pause {
             paused.unit(),
             limits::KUBELET_PAUSE
         ));
+        let began = host::now();
         let overran = Arc::new(AtomicBool::new(false));
         let (stop, flag) = (stop.clone(), overran.clone());
         let limit = tokio::spawn(async move {
@@ -153,11 +157,12 @@ impl Pause {
             paused,
             overran,
             limit: limit.abort_handle(),
+            began,
         }
     }
 
-    /// Starts the kubelet; returns the errors of the pause.
-    fn end(self) -> Vec<String> {
+    /// Starts the kubelet; returns the errors of the pause, and its length.
+    fn end(self) -> (Vec<String>, Duration) {
         self.limit.abort();
         let unit = self.paused.unit().to_owned();
         let mut faults = Vec::new();
@@ -174,13 +179,15 @@ impl Pause {
                  {unit}"
             )),
         }
-        faults
+        (faults, host::elapsed(self.began))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::{Body, Entry, RunEnd, Seq};
+    use crate::verdicts::{Scope, Verdicts};
 
     #[test]
     fn a_kubelet_is_paused_for_the_small_tiers_only() {
@@ -198,6 +205,26 @@ mod tests {
             assert!(!of(true, tier));
             assert!(of(false, tier));
         }
+    }
+
+    #[test]
+    fn a_report_says_for_how_long_a_kubelet_was_paused() {
+        let notes = |seconds| {
+            let end = RunEnd {
+                kubelet_paused: Duration::from_secs(seconds),
+                ..RunEnd::default()
+            };
+            let mut verdicts = Verdicts::new(Scope::default());
+            for body in [Body::RunBegan(Arc::default()), Body::RunEnded(end)] {
+                let (seq, at) = (Seq::default(), HostInstant::default());
+                verdicts.push(&Arc::new(Entry { seq, at, body }));
+            }
+            verdicts.report(None).notes
+        };
+        assert_eq!(notes(0), Vec::<String>::new());
+        assert_eq!(notes(40), ["the kubelet was paused for 40.0 s"]);
+        let warned = "warning: the kubelet was paused for 41.0 s, and after 50 s its node";
+        assert!(notes(41)[0].starts_with(warned));
     }
 
     #[test]

@@ -141,6 +141,7 @@ impl Outputs {
         let end = RunEnd {
             removed: true,
             faults: vec![reason],
+            ..RunEnd::default()
         };
         let (seq, at) = (Seq::default(), host::now());
         for body in [

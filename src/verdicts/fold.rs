@@ -206,8 +206,9 @@ impl Verdicts {
         let of_watch = watched.map(|watched| watched.faults(duration, ended));
         faults.extend(of_watch.unwrap_or_default());
         let known = &self.plan.known;
+        let pause = self.ended.as_ref().and_then(|(_, end)| end.pause());
         RunReport {
-            notes: known.notes(&outcomes),
+            notes: pause.into_iter().chain(known.notes(&outcomes)).collect(),
             expired: known.expired().map(|entry| entry.case.clone()).collect(),
             info: self.info.clone(),
             began: self.began,

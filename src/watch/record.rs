@@ -293,6 +293,7 @@ mod tests {
         let end = RunEnd {
             removed: true,
             faults: texts.collect(),
+            ..RunEnd::default()
         };
         entry(seq, Body::RunEnded(end))
     }

@@ -78,6 +78,7 @@ impl Ending {
         let end = RunEnd {
             removed: true,
             faults: interrupted.into_iter().collect(),
+            ..RunEnd::default()
         };
         let last = [Body::CasesEnded, Body::RunEnded(end)];
         let entries = last.map(|body| Entry {
