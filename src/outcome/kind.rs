@@ -252,7 +252,7 @@ kinds! {
     "stream-ended" StreamEnded Continuous
         "The runtime ended a stream while it kept running."
         "a stream that stays open as long as the runtime runs"
-        "{end}";
+        "{end}; after five such ends a kubelet up to 1.37 follows no events until it is restarted";
     "kubelet-panic" KubeletPanic Truthful
         "A kubelet that follows events panics on one."
         "a kubelet takes the event"
@@ -308,7 +308,8 @@ kinds! {
     "stream-ended-in-wait" StreamEndedInWait Continuous
         "The stream ended while a step waited for an event."
         "{of}[ within {within}]"
-        "the stream ended before: {end}";
+        "the stream ended before: {end}; after five such ends a kubelet up to 1.37 follows no \
+         events until it is restarted";
     "wrong-events" WrongEvents Complete
         "The events differ from those that a check requires."
         "{events}"

@@ -192,7 +192,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
         } => {
             let of = describe(subject);
             let when = match on_demand {
-                true => ", on demand",
+                true => ", on demand (inferred)",
                 false => "",
             };
             format!("{DIM}{at} relist   {of}  generic: {lifecycle}{when}{DIM:#}")
@@ -335,7 +335,11 @@ fn summary(totals: &Summary) -> String {
         totals.relists
     );
     if totals.pod_relists > 0 {
-        let _ = write!(text, ", and {} of one pod on demand", totals.pod_relists);
+        let _ = write!(
+            text,
+            ", and {} of one pod on demand (inferred)",
+            totals.pod_relists
+        );
     }
     if outages > 0 {
         let _ = write!(text, "\n{NOTE}{KUBELETS_GAVE_UP}{NOTE:#}");

@@ -160,7 +160,7 @@ fn a_relist_on_demand_is_counted_and_marked_as_inferred() {
     node.relist_pod(2101);
     node.expect_lines(&expect![[r#"
         2026-11-20T16:52:42.100Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ContainerStarted
-        2026-11-20T16:52:42.101Z relist   shop/web  app  c0ffee00c0ffe  generic: ContainerStarted, on demand"#]]);
+        2026-11-20T16:52:42.101Z relist   shop/web  app  c0ffee00c0ffe  generic: ContainerStarted, on demand (inferred)"#]]);
     let summary = node.summary(at(3000));
     assert_eq!((summary.relists, summary.pod_relists), (1, 1));
 }

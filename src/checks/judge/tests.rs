@@ -121,13 +121,13 @@ fn a_wait_in_vain_names_how_the_stream_ended_before() {
     waited(
         "stream ends; c stop",
         expect![[r#"
-            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: the runtime ended it with OK
+            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
         "#]],
     );
     waited(
         "stream ends away; c stop",
         expect![[r#"
-            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: it ended with UNAVAILABLE
+            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: it ended with UNAVAILABLE; after five such ends a kubelet up to 1.37 follows no events until it is restarted
         "#]],
     );
     waited(

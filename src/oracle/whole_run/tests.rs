@@ -238,7 +238,7 @@ fn a_stream_that_ended_is_reported_with_any_later_answer() {
         "stream ends",
         "pod run foreign",
         expect![[r#"
-            INV-21 at #1 #3: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK
+            INV-21 at #1 #3: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
         "#]],
     );
     check("stream ends UNAVAILABLE", "pod run foreign", expect![]);
