@@ -105,8 +105,8 @@ fn no_page_links_to_a_summary() {
     }
 }
 
-/// The command lines of the suite in a page's blocks of code and in its inline code.
-fn commands(text: &str) -> Vec<String> {
+/// The command lines in a page's blocks of code, each with its program.
+fn command_lines(text: &str) -> Vec<String> {
     let lines = text.replace("\\\n", " ");
     let mut found = Vec::new();
     let mut in_code = false;
@@ -125,14 +125,20 @@ fn commands(text: &str) -> Vec<String> {
             "   #", " | ", " > ", " >> ", " && ", " & ", "; ", " 2>", " || ", "  #",
         ];
         let end = ends.iter().filter_map(|end| command.find(end)).min();
-        let command = &command[..end.unwrap_or(command.len())];
-        let mut words = command.split_whitespace();
-        let program = words.next().unwrap_or_default();
-        if program.rsplit('/').next() == Some("cri-event-conformance") {
-            found.push(words.collect::<Vec<_>>().join(" "));
-        }
+        found.push(command[..end.unwrap_or(command.len())].to_owned());
     }
     found
+}
+
+/// Those of the suite, without the program.
+fn commands(text: &str) -> Vec<String> {
+    let lines = command_lines(text).into_iter();
+    let of_suite = lines.filter_map(|line| {
+        let (program, rest) = line.split_once(' ')?;
+        let is_suite = program.rsplit('/').next() == Some("cri-event-conformance");
+        is_suite.then(|| rest.to_owned())
+    });
+    of_suite.collect()
 }
 
 /// The command lines of the suite in messages of the program, with values in their gaps.
@@ -219,6 +225,131 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
     ];
     let code = text.split('`').skip(1).step_by(2);
     code.filter(|code| !code.contains(' ') && FOLDERS.iter().any(|at| code.starts_with(at)))
+}
+
+/// The long options that a script knows by the alternatives of its `case`, with those of the files
+/// that it reads.
+fn options_of_script(text: &str) -> BTreeSet<String> {
+    let mut texts = vec![text.to_owned()];
+    let read = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(". \"$here/"));
+    texts.extend(read.map(|path| {
+        let path = root().join("ci").join(path.trim_end_matches('"'));
+        fs::read_to_string(path).expect("the script reads it, too")
+    }));
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let alternatives = lines.filter_map(|line| Some(line.trim().split_once(')')?.0));
+    let words = alternatives.flat_map(|alternatives| alternatives.split('|'));
+    let options = words.map(str::trim).filter(|word| word.starts_with("--"));
+    options.map(str::to_owned).collect()
+}
+
+/// The commands of a script, such as `up`, by the head of it, which is its help.
+fn commands_of_script(name: &str, text: &str) -> BTreeSet<String> {
+    let head = text.lines().take_while(|line| line.starts_with('#'));
+    let usages = head.filter_map(|line| line.split_once(name)?.1.strip_prefix(' '));
+    let words = usages.filter_map(|usage| usage.split_whitespace().next());
+    let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+    words.filter(is_word).map(str::to_owned).collect()
+}
+
+fn long_options(command: &clap::Command, found: &mut BTreeSet<String>) {
+    let options = command.get_arguments().filter_map(clap::Arg::get_long);
+    found.extend(options.map(|option| format!("--{option}")));
+    for command in command.get_subcommands() {
+        long_options(command, found);
+    }
+}
+
+/// What is wrong with a call of a script of ours; none if it is no such call.
+fn fault_of_script(call: &str, of_suite: &BTreeSet<String>) -> Option<String> {
+    let mut words = call.split_whitespace().take_while(|word| *word != "#");
+    let name = words.find(|word| !word.contains('='))?;
+    let path = root().join(name.strip_prefix("ci/").map(|_| name)?);
+    if name.contains(['<', '*', '.']) || path.is_dir() {
+        return None;
+    }
+    let Ok(text) = fs::read_to_string(path) else {
+        return Some("no such script".to_owned());
+    };
+    let (known, commands) = (options_of_script(&text), commands_of_script(name, &text));
+    let words: Vec<&str> = words.collect();
+    let is_unknown = |option: &&&str| !known.contains(**option) && !of_suite.contains(**option);
+    let mut options = words.iter().filter(|word| word.starts_with("--"));
+    if let Some(option) = options.find(is_unknown) {
+        return Some(format!("no option {option}"));
+    }
+    let first = words.first()?;
+    let is_command = first.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_missing = is_command && !commands.is_empty() && !commands.contains(*first);
+    is_missing.then(|| format!("no command {first}: there are {commands:?}"))
+}
+
+/// What is wrong with a call of `cargo test`: the target of `--test`, or a filter that fits no file
+/// and no function.
+fn fault_of_test(call: &str) -> Option<String> {
+    let (_, call) = call.split_once("cargo test")?;
+    let mut words = call
+        .split_whitespace()
+        .skip_while(|it| !["--test", "--lib"].contains(it));
+    let folder = if words.next()? == "--lib" {
+        root().join("src")
+    } else {
+        let target = words.next()?;
+        let places = [format!("tests/{target}.rs"), format!("tests/{target}")];
+        let mut places = places.iter().map(|it| root().join(it));
+        let Some(place) = places.find(|it| it.exists()) else {
+            return Some(format!("no test {target}"));
+        };
+        place
+    };
+    let filter = words
+        .next()
+        .filter(|word| *word != "FILTER" && !word.starts_with('-'))?;
+    let filter = filter.trim_end_matches("::").replace("::", "/");
+    let mut files = vec![folder.clone()];
+    if folder.is_dir() {
+        sources(&folder, &mut files);
+    }
+    let fits = files.iter().any(|file| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let names = ["fn ", "\""].map(|before| format!("{before}{filter}"));
+        file.to_string_lossy().contains(&filter) || names.iter().any(|it| text.contains(it))
+    });
+    (!fits).then(|| format!("no test fits {filter}"))
+}
+
+#[test]
+fn scripts_and_tests_in_pages_exist() {
+    let (mut of_suite, mut found) = (BTreeSet::new(), Vec::new());
+    long_options(&<Cli as clap::CommandFactory>::command(), &mut of_suite);
+    pages(root(), &mut found);
+    let (mut calls, mut wrong) = (0, Vec::new());
+    for page in found {
+        let text = fs::read_to_string(&page).expect("it can be read");
+        let mut code = command_lines(&text);
+        let inline = prose(&text);
+        code.extend(inline.split('`').skip(1).step_by(2).map(str::to_owned));
+        for call in code {
+            calls += usize::from(call.starts_with("ci/") || call.contains("cargo test"));
+            let fault = fault_of_script(&call, &of_suite).or_else(|| fault_of_test(&call));
+            wrong.extend(fault.map(|fault| format!("{}: {call}: {fault}", page.display())));
+        }
+    }
+    assert!(calls > 60, "{calls}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let fault = |call| fault_of_script(call, &of_suite).or_else(|| fault_of_test(call));
+    for call in [
+        "ci/container up 2.1",
+        "ci/containerd upp 2.1",
+        "CRI_CI_DIR=/x ci/containerd up 2.1 --nmae x",
+        "cargo test --test clii",
+        "UPDATE_EXPECT=1 cargo test --test readme linkz",
+        "cargo test --lib no_such_test",
+    ] {
+        assert!(fault(call).is_some(), "{call}");
+    }
 }
 
 #[test]
