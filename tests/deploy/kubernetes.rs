@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Container, Namespace, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_yaml::Value;
@@ -160,6 +161,73 @@ pub(crate) fn the_plugins_are_what_sonobuoy_expects() {
         );
     }
     assert_eq!(checked, 2);
+}
+
+/// Where the pods of a plugin cannot run, by its required anti-affinity in all namespaces: a label,
+/// and the topology in which no other pod may have it.
+fn kept_apart(pod: &PodSpec) -> Vec<(String, &str)> {
+    let affinity = pod.affinity.iter().flat_map(|it| &it.pod_anti_affinity);
+    let terms = affinity.flat_map(|it| &it.required_during_scheduling_ignored_during_execution);
+    let everywhere = terms.flatten().filter(|term| {
+        let namespaces = term.namespace_selector.as_ref();
+        namespaces.is_some_and(|it| *it == LabelSelector::default())
+    });
+    let labels = everywhere.flat_map(|term| {
+        let selector = term.label_selector.clone().unwrap_or_default();
+        let equal = selector.match_labels.into_iter().flatten();
+        let equal = equal.map(|(key, value)| format!("{key}={value}"));
+        let present = selector.match_expressions.into_iter().flatten();
+        let present = present
+            .filter(|it| it.operator == "Exists")
+            .map(|it| it.key);
+        let labels = equal
+            .chain(present)
+            .map(|label| (label, &*term.topology_key));
+        labels.collect::<Vec<_>>()
+    });
+    labels.collect()
+}
+
+/// A node whose kubelet is stopped for 50 s is not ready, and Services lose its endpoints.
+pub(crate) fn a_plugin_that_stops_kubelets_runs_on_one_drained_node() {
+    const ONE_AT_A_TIME: (&str, &str) =
+        ("sonobuoy-plugin=cri-event-conformance", "kubernetes.io/os");
+    const DRAINED: [&str; 3] = [
+        "pod-template-hash",
+        "statefulset.kubernetes.io/pod-name",
+        "batch.kubernetes.io/job-name",
+    ];
+    let mut checked = 0;
+    for (path, text) in files() {
+        if !path.starts_with("kubernetes/sonobuoy") || !text.contains("--pause-kubelet") {
+            continue;
+        }
+        checked += 1;
+        let plugin = &documents(&text)[0];
+        let pod: PodSpec = serde_yaml::from_value(plugin["podSpec"].clone()).unwrap();
+        let selector = pod.node_selector.clone().unwrap_or_default();
+        let label = "cri-event-conformance/pause-kubelet";
+        assert_eq!(
+            selector.get(label).map(String::as_str),
+            Some("yes"),
+            "{path}"
+        );
+        let (label, everywhere) = ONE_AT_A_TIME;
+        let mut expected = vec![(label.to_owned(), everywhere)];
+        expected.extend(DRAINED.map(|label| (label.to_owned(), "kubernetes.io/hostname")));
+        assert_eq!(kept_apart(&pod), expected, "{path}");
+        let plugin_name = plugin["sonobuoy-config"]["plugin-name"].as_str().unwrap();
+        assert_eq!(label, format!("sonobuoy-plugin={plugin_name}"), "{path}");
+        assert_eq!(selector[everywhere], "linux", "{path}: all nodes share it");
+    }
+    assert_eq!(checked, 1);
+    let page = &files()["kubernetes/README.md"];
+    for why in [
+        "is stopped for 50 s is not ready",
+        "one pod of it in the cluster",
+    ] {
+        assert!(page.contains(why), "{why}");
+    }
 }
 
 pub(crate) fn the_job_of_prow_has_a_pod_and_a_script() {

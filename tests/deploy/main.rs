@@ -35,6 +35,7 @@ const PLAIN: &[(&str, fn())] = tests! {
         manifests_have_only_fields_that_kubernetes_knows
         a_misspelt_field_is_noticed
         the_plugins_are_what_sonobuoy_expects
+        a_plugin_that_stops_kubelets_runs_on_one_drained_node
         the_job_of_prow_has_a_pod_and_a_script;
     monitoring:
         every_metric_is_one_that_somebody_serves
