@@ -440,4 +440,4 @@ fn is_dead(folder: &Folder, name: &OsStr) -> io::Result<bool> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -66,15 +66,26 @@ pub(crate) fn suite<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite
     Suite::new(command, args)
 }
 
-/// The same, without root's capability to override file permissions.
+/// The same, without root's capabilities, except to read, as the program is where it was built.
 pub(crate) fn unprivileged<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite {
     let program = env!("CARGO_BIN_EXE_cri-event-conformance");
     if !geteuid().is_root() {
         return suite(args);
     }
     let mut command = Command::new("setpriv");
-    command.args(["--bounding-set", "-all", "--inh-caps", "-all", program]);
+    let kept = [
+        "--bounding-set",
+        "-all,+dac_read_search",
+        "--inh-caps",
+        "-all",
+    ];
+    command.args(kept).arg(program);
     Suite::new(command, args)
+}
+
+#[expect(clippy::print_stderr, reason = "it is a test's reason for passing")]
+pub(crate) fn not_tested(why: &dyn std::fmt::Debug) {
+    eprintln!("not tested, as it needs root: {why:?}");
 }
 
 /// The same in a PID namespace of its own, as in a pod without `hostPID`; `None`, with a note, if
@@ -85,7 +96,7 @@ pub(crate) fn in_own_pid_namespace<T: AsRef<OsStr>>(
     let alone = ["--pid", "--fork", "--kill-child", "--mount-proc"];
     let tried = Command::new("unshare").args(alone).arg("true").output();
     if !tried.as_ref().is_ok_and(|tried| tried.status.success()) {
-        eprintln!("not tested, as it needs root: {tried:?}");
+        not_tested(&tried);
         return None;
     }
     let mut command = Command::new("unshare");

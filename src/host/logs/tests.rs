@@ -1,9 +1,10 @@
 //! Log directories with their records, and damaged checkpoints.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 
 use super::*;
+use crate::files::tests::give_away;
 use crate::host::BootTicks;
 
 const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
@@ -115,9 +116,7 @@ fn none_is_made_where_others_could_replace_it() {
     };
     assert!(!refused(0o755) && !refused(0o1777));
     assert!(refused(0o777));
-    // Only root can give a directory away.
-    if rustix::process::geteuid().is_root() {
-        chown(parent.path(), Some(65534), None).expect("root may");
+    if give_away(parent.path()) {
         assert!(refused(0o755));
         let (target, links) = (tempfile::tempdir(), tempfile::tempdir());
         let (target, links) = (target.expect("a directory"), links.expect("a directory"));
@@ -125,7 +124,7 @@ fn none_is_made_where_others_could_replace_it() {
         symlink(target.path(), &link).expect("a link");
         let linked = || LogDirectory::make(Some(&link), &run(), None);
         linked().expect("the link is ours").remove().expect("ours");
-        lchown(&link, Some(65534), None).expect("root may");
+        assert!(give_away(&link));
         linked().expect_err("the link is of another user");
     }
 }
