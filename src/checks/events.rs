@@ -37,7 +37,8 @@ impl Word for EventsCheck {
 
     fn kinds(&self) -> Vec<Kind> {
         let missing = self.exactly.iter().copied().map(Kind::missing);
-        missing.chain([Kind::WrongEvents]).collect()
+        let wrong = [Kind::WrongEvents, Kind::WrongOrder];
+        missing.chain(wrong).collect()
     }
 
     fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
@@ -47,7 +48,17 @@ impl Word for EventsCheck {
         } else if self.exactly.starts_with(&kinds) {
             events.awaited(self.exactly[kinds.len()])
         } else {
-            events.broken(Kind::WrongEvents, Fact::Events(self.exactly.clone()))
+            let sorted = |kinds: &[EventKind]| {
+                let mut kinds = kinds.to_vec();
+                kinds.sort_unstable();
+                kinds
+            };
+            let kind = if sorted(&kinds) == sorted(&self.exactly) {
+                Kind::WrongOrder
+            } else {
+                Kind::WrongEvents
+            };
+            events.broken(kind, Fact::Events(self.exactly.clone()))
         }
     }
 }
@@ -75,8 +86,8 @@ mod tests {
             LIFE,
             "pod run; c create; c CREATED; c STARTED; c DELETED; c STOPPED; end",
             expect![[r#"
-            ORD-01 at #5 #6 #7 #8: c (c.0.beef): expected CREATED, STARTED, STOPPED, DELETED: CREATED, STARTED, DELETED, STOPPED
-        "#]],
+                ORD-01 at #5 #6 #7 #8: c (c.0.beef): expected CREATED, STARTED, STOPPED, DELETED, in this order: CREATED, STARTED, DELETED, STOPPED
+            "#]],
         );
     }
 
