@@ -55,7 +55,10 @@ impl SubjectEvents<'_, '_> {
                 own.map_or(ShownState::Absent, |own| ShownState::Sandbox(own.state))
             }
             Err(fault) if fault.code == StatusCode::NOT_FOUND => ShownState::Absent,
-            Ok(_) | Err(_) => return None,
+            // A runtime that cannot be reached, or that is slow, has answered nothing.
+            Err(fault) if UNANSWERED.contains(&fault.code) => return None,
+            Err(fault) => ShownState::Failed(fault.code),
+            Ok(_) => return None,
         })
     }
 }
@@ -68,16 +71,25 @@ pub(super) struct Answer<'a> {
     pub(super) shown: ShownState,
 }
 
+/// The codes of calls that the runtime did not answer.
+const UNANSWERED: [StatusCode; 3] = [
+    StatusCode::UNAVAILABLE,
+    StatusCode::DEADLINE_EXCEEDED,
+    StatusCode::CANCELLED,
+];
+
 /// The state of a subject; absent if a list lacks it or a status is `NOT_FOUND`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShownState {
     Container(ContainerState),
     Sandbox(SandboxState),
     Absent,
+    /// The call failed with another code.
+    Failed(StatusCode),
 }
 
 impl ShownState {
-    /// The event that reports this state; `None` for a state that the CRI does not define.
+    /// The event that reports this state; `None` for UNKNOWN and for a failed call.
     pub(super) fn reached(self) -> Option<EventKind> {
         match self {
             Self::Container(ContainerState::Created) => Some(EventKind::Created),
@@ -89,7 +101,8 @@ impl ShownState {
             }
             Self::Absent => Some(EventKind::Deleted),
             Self::Container(ContainerState::Unknown(_))
-            | Self::Sandbox(SandboxState::Unknown(_)) => None,
+            | Self::Sandbox(SandboxState::Unknown(_))
+            | Self::Failed(_) => None,
         }
     }
 
@@ -98,6 +111,7 @@ impl ShownState {
             Self::Container(state) => format!("shows it {state}"),
             Self::Sandbox(state) => format!("shows it {state}"),
             Self::Absent => "does not show it".to_owned(),
+            Self::Failed(code) => format!("fails with {code}"),
         }
     }
 }

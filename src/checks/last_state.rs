@@ -92,7 +92,9 @@ impl Word for LastStateCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
-        let shows_it = |answer: &Answer<'_>| answer.shown != ShownState::Absent;
+        let shows_it = |answer: &Answer<'_>| {
+            !matches!(answer.shown, ShownState::Absent | ShownState::Failed(_))
+        };
         let Some(last) = events.answers().filter(shows_it).last() else {
             return Pending {
                 missing: Mismatch::unobserved("a list or status that shows it"),

@@ -62,14 +62,15 @@ impl Word for ShownCheck {
             if answer.began.seq < arrival.seq() || after < within {
                 continue;
             }
-            let Some(reached) = answer.shown.reached() else {
-                continue;
-            };
-            counted += 1;
-            let too_little = reached < self.event;
-            let vanished = reached == EventKind::Deleted
-                && self.event != EventKind::Deleted
+            let exists = self.event != EventKind::Deleted
                 && removal.is_none_or(|began| answer.ended.seq < began);
+            let reached = answer.shown.reached();
+            if reached.is_none() && !exists {
+                continue;
+            }
+            counted += 1;
+            let too_little = reached.is_none_or(|reached| reached < self.event);
+            let vanished = reached == Some(EventKind::Deleted) && exists;
             if too_little || vanished {
                 let (event, by) = (self.event, answer.by);
                 let actual = [
@@ -199,6 +200,32 @@ mod tests {
             ORD-01 at #9: c (c.0.beef): expected a list or status that was asked for after STOPPED: it has not come
         "#]],
         );
+    }
+
+    #[test]
+    fn a_call_that_the_runtime_fails_shows_too_little() {
+        let script = format!("{LIFE}; c STOPPED; pod inspect c=exited failing; end");
+        check(SHOWN, &script, expect![[r#"
+            ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus fails with UNKNOWN, 7ms after it
+        "#]]);
+    }
+
+    #[test]
+    fn a_state_that_is_unknown_is_too_little() {
+        let script = format!("{LIFE}; c STOPPED; pod inspect c=unknown; end");
+        check(SHOWN, &script, expect![[r#"
+            ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus shows it UNKNOWN(3), 7ms after it
+        "#]]);
+    }
+
+    #[test]
+    fn while_it_is_removed_a_status_may_fail() {
+        let script =
+            format!("{LIFE}; c STOPPED; c remove begins; pod inspect c=exited failing; end");
+        check(SHOWN, &script, expect![[r#"
+            waits for a list or status that was asked for after STOPPED of c
+            ORD-01 at #9: c (c.0.beef): expected a list or status that was asked for after STOPPED: it has not come
+        "#]]);
     }
 
     #[test]

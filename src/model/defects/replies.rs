@@ -44,6 +44,39 @@ pub(super) const REPLIES: &[Row] = &[
         }),
     ),
     (
+        "status-of-exited-fails",
+        Fault::Replies(|_, mut answer| {
+            if let Ok(Reply::ContainerStatus(report)) = &answer.result
+                && report.status.state == ContainerState::Exited
+            {
+                answer.result = Err(CallFault {
+                    code: StatusCode::UNKNOWN,
+                    message: "the task cannot be loaded".to_owned(),
+                    deadline: Duration::ZERO,
+                });
+            }
+            answer
+        }),
+    ),
+    (
+        "exited-shown-unknown",
+        Fault::Replies(|_, mut answer| {
+            let unknown = |state: &mut ContainerState| {
+                if *state == ContainerState::Exited {
+                    *state = ContainerState::Unknown(3);
+                }
+            };
+            match &mut answer.result {
+                Ok(Reply::ContainerStatus(report)) => unknown(&mut report.status.state),
+                Ok(Reply::Containers(listed)) => {
+                    listed.iter_mut().for_each(|it| unknown(&mut it.state));
+                }
+                _ => {}
+            }
+            answer
+        }),
+    ),
+    (
         "status-with-exit-code-255",
         Fault::Replies(|_, mut answer| {
             if let Ok(Reply::ContainerStatus(report)) = &mut answer.result

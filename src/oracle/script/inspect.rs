@@ -22,7 +22,7 @@ impl Script {
     /// with the same words is a relist of all pods, of which there is one, outside the cases; with
     /// `on-demand` it is one of that pod.
     ///
-    /// With `unanswered` the calls for statuses fail. `read=+0s`, in the words of an event's `at=`,
+    /// With `unanswered` the calls for statuses fail, with `failing` by an error of the runtime. `read=+0s`, in the words of an event's `at=`,
     /// is the timestamp of the sandbox's status, which then has the containers, too:
     /// `reported=none` leaves them out, `reported=c:running` replaces the status of one. `ip=x` is
     /// the sandbox's address; `not-ready` is its state. A container that is `c=gone` has no status.
@@ -82,6 +82,8 @@ impl Script {
         self.after_the_lists(extras);
         let refusal = extras.has("unanswered");
         let refusal = refusal.then(|| refused(StatusCode::UNAVAILABLE));
+        let failing = extras.has("failing");
+        let refusal = refusal.or(failing.then(|| refused(StatusCode::UNKNOWN)));
         let answer = |missing: &str, reply| {
             let fault = extras.has(missing).then(|| refused(StatusCode::NOT_FOUND));
             fault.or(refusal.clone()).map_or(Ok(reply), Err)
