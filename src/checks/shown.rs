@@ -205,27 +205,39 @@ mod tests {
     #[test]
     fn a_call_that_the_runtime_fails_shows_too_little() {
         let script = format!("{LIFE}; c STOPPED; pod inspect c=exited failing; end");
-        check(SHOWN, &script, expect![[r#"
+        check(
+            SHOWN,
+            &script,
+            expect![[r#"
             ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus fails with UNKNOWN, 7ms after it
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_state_that_is_unknown_is_too_little() {
         let script = format!("{LIFE}; c STOPPED; pod inspect c=unknown; end");
-        check(SHOWN, &script, expect![[r#"
+        check(
+            SHOWN,
+            &script,
+            expect![[r#"
             ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus shows it UNKNOWN(3), 7ms after it
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn while_it_is_removed_a_status_may_fail() {
         let script =
             format!("{LIFE}; c STOPPED; c remove begins; pod inspect c=exited failing; end");
-        check(SHOWN, &script, expect![[r#"
+        check(
+            SHOWN,
+            &script,
+            expect![[r#"
             waits for a list or status that was asked for after STOPPED of c
             ORD-01 at #9: c (c.0.beef): expected a list or status that was asked for after STOPPED: it has not come
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -84,10 +85,10 @@ impl KnownIds {
         if let Some(made) = self.made.get(id) {
             return Ok(made);
         }
-        if self.foreign.contains(id) {
+        if resolves_to_one_of(&self.foreign, id) {
             return Err("the runtime listed it when the run began");
         }
-        if before.cgroups.contains(id) {
+        if resolves_to_one_of(&before.cgroups, id) {
             return Err("a cgroup of this host had it before the call");
         }
         let (id, since) = (id.to_owned(), self.since(before.at));
@@ -95,6 +96,13 @@ impl KnownIds {
         self.made.insert(made.clone());
         Ok(made)
     }
+}
+
+/// Whether an id is one of these, or an abbreviation of one, which containerd takes for it.
+fn resolves_to_one_of(ids: &BTreeSet<String>, id: &str) -> bool {
+    let from = (Bound::Included(id), Bound::Unbounded);
+    let next = ids.range::<str, _>(from).next();
+    next.is_some_and(|next| next.starts_with(id))
 }
 
 impl RecordingClient {
@@ -252,7 +260,7 @@ impl RecordingClient {
     /// The id of an object that the runtime lists as the run's; none if it is foreign.
     pub(super) fn adopt(&self, id: &str) -> Option<OwnId> {
         let ids = self.ids();
-        let (is_foreign, id) = (ids.foreign.contains(id), id.to_owned());
+        let (is_foreign, id) = (resolves_to_one_of(&ids.foreign, id), id.to_owned());
         let since = ids.since(self.began);
         let listed = (!is_foreign).then_some(OwnId { id, since })?;
         Some(ids.made.get(&listed.id).unwrap_or(listed))
@@ -278,6 +286,26 @@ fn may_go_on(code: StatusCode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_abbreviation_of_a_foreign_id_is_rejected() {
+        let at = BootTicks::now();
+        let cgroups = BTreeSet::from(["beef01".to_owned()]);
+        let mut ids = KnownIds {
+            foreign: BTreeSet::from(["cafe01".to_owned(), "cafe02".to_owned()]),
+            ..KnownIds::default()
+        };
+        let mut is_admitted = |id: &str| {
+            let cgroups = cgroups.clone();
+            ids.admit(id, &Before { at, cgroups }).is_ok()
+        };
+        for foreign in ["cafe01", "cafe02", "cafe", "beef", "beef01", ""] {
+            assert!(!is_admitted(foreign), "{foreign}");
+        }
+        for own in ["cafe03", "cafe011", "d"] {
+            assert!(is_admitted(own), "{own}");
+        }
+    }
 
     #[test]
     fn ids_of_another_users_runtime_own_no_process() {

@@ -235,6 +235,16 @@ async fn to_remove(
         known.note(&owner, done);
         found.push(sandbox.id);
     }
+    // A runtime may take an abbreviation for the id that begins with it.
+    let is_foreign = |id: &SandboxId| {
+        foreign
+            .iter()
+            .any(|it| it.as_str().starts_with(id.as_str()))
+    };
+    let (abbreviated, found): (Vec<_>, _) = found.into_iter().partition(is_foreign);
+    done.skip(abbreviated.into_iter().map(|id| {
+        format!("sandbox {id} is listed by a part of the id of another pod: left alone")
+    }));
     Ok((found, foreign))
 }
 

@@ -69,7 +69,9 @@ pub(super) const REPLIES: &[Row] = &[
             match &mut answer.result {
                 Ok(Reply::ContainerStatus(report)) => unknown(&mut report.status.state),
                 Ok(Reply::Containers(listed)) => {
-                    listed.iter_mut().for_each(|it| unknown(&mut it.state));
+                    for listed in listed {
+                        unknown(&mut listed.state);
+                    }
                 }
                 _ => {}
             }

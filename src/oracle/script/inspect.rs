@@ -22,10 +22,11 @@ impl Script {
     /// with the same words is a relist of all pods, of which there is one, outside the cases; with
     /// `on-demand` it is one of that pod.
     ///
-    /// With `unanswered` the calls for statuses fail, with `failing` by an error of the runtime. `read=+0s`, in the words of an event's `at=`,
-    /// is the timestamp of the sandbox's status, which then has the containers, too:
-    /// `reported=none` leaves them out, `reported=c:running` replaces the status of one. `ip=x` is
-    /// the sandbox's address; `not-ready` is its state. A container that is `c=gone` has no status.
+    /// With `unanswered` the calls for statuses fail, with `failing` by an error of the runtime.
+    /// `read=+0s`, in the words of an event's `at=`, is the timestamp of the sandbox's status, which
+    /// then has the containers, too: `reported=none` leaves them out, `reported=c:running` replaces
+    /// the status of one. `ip=x` is the sandbox's address; `not-ready` is its state. A container
+    /// that is `c=gone` has no status.
     ///
     /// With `sandbox` only the sandbox's status is requested. Containers are `unlisted`, or listed
     /// and `unasked`, or listed and `missing` when requested; in the same way the sandbox is
@@ -80,10 +81,10 @@ impl Script {
         };
         self.ask(of_run, list, Ok(listed));
         self.after_the_lists(extras);
-        let refusal = extras.has("unanswered");
-        let refusal = refusal.then(|| refused(StatusCode::UNAVAILABLE));
-        let failing = extras.has("failing");
-        let refusal = refusal.or(failing.then(|| refused(StatusCode::UNKNOWN)));
+        let refusal = extras
+            .has("unanswered")
+            .then(|| refused(StatusCode::UNAVAILABLE));
+        let refusal = refusal.or(extras.has("failing").then(|| refused(StatusCode::UNKNOWN)));
         let answer = |missing: &str, reply| {
             let fault = extras.has(missing).then(|| refused(StatusCode::NOT_FOUND));
             fault.or(refusal.clone()).map_or(Ok(reply), Err)
