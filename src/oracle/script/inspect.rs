@@ -23,7 +23,7 @@ impl Script {
     /// `on-demand` it is one of that pod.
     ///
     /// With `unanswered` the calls for statuses fail, with `failing` by an error of the runtime.
-    /// `read=+0s`, in the words of an event's `at=`, is the timestamp of the sandbox's status, which
+    /// `read=+0s`, in the words of an event's `at=`, is the timestamp of the sandbox's status, that
     /// then has the containers, too: `reported=none` leaves them out, `reported=c:running` replaces
     /// the status of one. `ip=x` is the sandbox's address; `not-ready` is its state. A container
     /// that is `c=gone` has no status.
@@ -81,12 +81,11 @@ impl Script {
         };
         self.ask(of_run, list, Ok(listed));
         self.after_the_lists(extras);
-        let refusal = extras
-            .has("unanswered")
-            .then(|| refused(StatusCode::UNAVAILABLE));
-        let refusal = refusal.or(extras.has("failing").then(|| refused(StatusCode::UNKNOWN)));
+        let fault = |word: &str, code| extras.has(word).then(|| refused(code));
+        let refusal = fault("unanswered", StatusCode::UNAVAILABLE);
+        let refusal = refusal.or_else(|| fault("failing", StatusCode::UNKNOWN));
         let answer = |missing: &str, reply| {
-            let fault = extras.has(missing).then(|| refused(StatusCode::NOT_FOUND));
+            let fault = fault(missing, StatusCode::NOT_FOUND);
             fault.or(refusal.clone()).map_or(Ok(reply), Err)
         };
         let report = Reply::SandboxStatus(self.report(status, &statuses, extras));
