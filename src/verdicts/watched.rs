@@ -213,21 +213,35 @@ impl Watched {
     }
 }
 
-/// Whether the last status call for a part of the pod has failed, unless it was deleted.
+/// Whether the last status call for a part of the pod has failed, unless it was deleted or a later
+/// list does not show it.
 fn lacks_a_status(history: &CaseHistory) -> bool {
-    let mut last = BTreeMap::new();
+    let (mut sandboxes, mut containers) = (BTreeSet::new(), BTreeSet::new());
     for call in history.calls() {
-        let id = match call.request() {
-            Request::SandboxStatus(id) => id.as_str(),
-            Request::ContainerStatus(id) => id.as_str(),
+        let Some(result) = call.result() else {
+            continue;
+        };
+        let has_failed = matches!(result, Err(fault) if fault.code != StatusCode::NOT_FOUND);
+        let (failed, id) = match (call.request(), result) {
+            (Request::SandboxStatus(id), _) => (&mut sandboxes, id.as_str()),
+            (Request::ContainerStatus(id), _) => (&mut containers, id.as_str()),
+            (_, Ok(Reply::Sandboxes(listed))) => {
+                sandboxes.retain(|id| listed.iter().any(|it| it.id.as_str() == *id));
+                continue;
+            }
+            (_, Ok(Reply::Containers(listed))) => {
+                containers.retain(|id| listed.iter().any(|it| it.id.as_str() == *id));
+                continue;
+            }
             _ => continue,
         };
-        if let Some(result) = call.result() {
-            last.insert(id, result);
+        if has_failed {
+            failed.insert(id);
+        } else {
+            failed.remove(id);
         }
     }
-    let mut last = last.into_values();
-    last.any(|result| matches!(result, Err(fault) if fault.code != StatusCode::NOT_FOUND))
+    !sandboxes.is_empty() || !containers.is_empty()
 }
 
 /// The pod's namespace and name, or its UID.
@@ -349,5 +363,24 @@ impl RelistTroubles {
             format!(": {}", why.join("; "))
         };
         Some(what + &why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lacks_a_status;
+    use crate::oracle::script::history;
+
+    #[test]
+    fn a_status_is_lacking_until_the_object_is_listed_no_more() {
+        let lacks = |then: &str| {
+            let life = "pod run; c create; c CREATED; c start; c STARTED";
+            let script = format!("{life}; pod inspect c=running unanswered; {then}end");
+            lacks_a_status(&history(&script))
+        };
+        assert!(lacks(""));
+        assert!(lacks("pod relist c=running; "));
+        assert!(!lacks("pod inspect; "));
+        assert!(!lacks("pod inspect c=running; "));
     }
 }
