@@ -44,6 +44,12 @@ impl Failed {
     }
 
     fn of_junit(report: &str) -> Result<Self, String> {
+        if junit::has_too_many_attributes(report) {
+            return Err(format!(
+                "an element has more than {} attributes: it is no report of this suite",
+                junit::ATTRIBUTES
+            ));
+        }
         let document = Document::parse(report).map_err(|fault| format!("it is no XML: {fault}"))?;
         if !document.root_element().has_tag_name("testsuites") {
             return Err("it is no JUnit report of this suite".to_owned());
@@ -195,5 +201,19 @@ mod tests {
             let fault = Failed::read(text).expect_err("it is none");
             assert!(fault.contains(expected), "{fault}");
         }
+    }
+
+    #[test]
+    fn an_element_with_very_many_attributes_is_rejected_at_once() {
+        let name = |nth| [" a", &usize::to_string(&nth), "=''"].concat();
+        let attributes = |count| (0..count).map(name).collect::<String>();
+        let read = |count| Failed::read(&format!("<testsuites{}/>", attributes(count)));
+        assert_eq!(read(junit::ATTRIBUTES), Ok(Failed::default()));
+        assert!(
+            read(junit::ATTRIBUTES + 1)
+                .unwrap_err()
+                .contains("attributes")
+        );
+        assert!(read(100_000).is_err());
     }
 }

@@ -60,6 +60,9 @@ pub(super) const VERDICT: &str = "verdict";
 /// The property with the ids of the cases whose histories break an invariant.
 pub(super) const BROKEN_IN: &str = "broken-in";
 
+/// The maximum number of attributes of an element; this suite writes nine at most.
+pub(super) const ATTRIBUTES: usize = 100;
+
 /// A property of a test suite or of a test case.
 pub(super) struct Property {
     name: String,
@@ -296,6 +299,28 @@ fn insert(
 
 fn has_properties(tag: &BytesStart<'_>) -> bool {
     matches!(tag.name().as_ref(), b"testsuite" | b"testcase")
+}
+
+/// Whether a report would take long to parse: the parser compares each attribute of an element with
+/// all others.
+pub(super) fn has_too_many_attributes(report: &str) -> bool {
+    let mut reader = Reader::from_str(report);
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(tag) | Event::Empty(tag)) => {
+                if tag
+                    .attributes()
+                    .with_checks(false)
+                    .nth(ATTRIBUTES)
+                    .is_some()
+                {
+                    return true;
+                }
+            }
+            Ok(Event::Eof) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
 }
 
 fn write_properties(writer: &mut Writer<impl Write>, properties: &[Property]) -> io::Result<()> {
