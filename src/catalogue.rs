@@ -60,7 +60,7 @@ pub struct UnknownId {
 impl Checker<'_> {
     /// The guarantee that a pass proves; `None` for a case of a user's own area.
     pub fn guarantee(&self) -> Option<Guarantee> {
-        Guarantee::proven_by(area(self.name), &self.requirements)
+        Guarantee::proven_by(self.name, &self.requirements)
     }
 }
 
@@ -209,7 +209,7 @@ impl Catalogue {
         let mut sheet = Sheet::new(&label(&case.id, &case.name), &case.title);
         sheet.paragraph("why it matters", &case.why);
         let mut facts = format!("{}; tier {}", case.levels, case.tier);
-        let proves = Guarantee::proven_by(area(&case.name), &case.requirements);
+        let proves = Guarantee::proven_by(&case.name, &case.requirements);
         if let Some(guarantee) = proves {
             let _ = write!(facts, "; proves {guarantee}");
         }
@@ -230,7 +230,7 @@ impl Catalogue {
     fn invariant_sheet(&self, invariant: &Invariant) -> Sheet {
         let title = label(invariant.id, invariant.name);
         let mut sheet = Sheet::new(&title, invariant.sentence);
-        let proves = Guarantee::proven_by(area(invariant.name), invariant.requirements);
+        let proves = Guarantee::proven_by(invariant.name, invariant.requirements);
         let proves = proves.map_or_else(String::new, |it| format!("; proves {it}"));
         let levels = format!(
             "{}; judged on the history of every case{proves}",
@@ -413,10 +413,6 @@ impl Catalogue {
             ("defects", "Defects", of_defects, defects.collect()),
         ]
     }
-}
-
-fn area(name: &str) -> &str {
-    name.split_once("::").map_or(name, |(area, _)| area)
 }
 
 fn page(name: &str, text: String) -> Page {

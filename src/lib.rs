@@ -17,6 +17,8 @@
 //! * *Case*: a YAML file with *steps* and *checks*. *Invariant*: a rule on every case's history.
 //! * *Violation*: evidence that the runtime broke a check or an invariant.
 //! * *Verdict* of a case or invariant: pass, fail, error, skip or inconclusive.
+//! * *Guarantee*: one of twelve promises to consumers of events, such as Complete. Each requirement
+//!   belongs to one, and by it each case and invariant; each kind of findings breaks one.
 //! * *Profile*: a kind of consumer, such as kubelet 1.37, with its own requirement levels (MUST,
 //!   SHOULD, MAY).
 //! * *Defect*: a bug that the [`model`] runtime can have, and that the suite must notice.
@@ -94,14 +96,15 @@
 //!
 //! A case is a file under `cases/`; see `cases/README.md`. A new step word has its keys and its
 //! rule in the file of its family in `case::steps`, its effect in the file of the same name in
-//! `drive::steps`, and a line in the list of [`case::Step`]. A new check is a file in `checks` with
-//! its keys, its validation, its assessment and its tests, and its `mod` line and a line in the
-//! list of [`checks::Check`], both in `checks.rs`. An optional feature of a runtime or a node is a
-//! variant of [`case::Need`], with a function in `drive::probes` that measures it. An invariant is
-//! a file under `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that
-//! breaks it, and the most similar one that does not. A defect that the suite must notice is an
-//! entry of `cases/defects.yaml`, and its hook, one of [`model::faults`]; a permitted deviation
-//! of a correct runtime is one of [`model::VARIATIONS`].
+//! `drive::steps`, and a line in the list of [`case::Step`]. A new check is a file in `checks`
+//! with its keys, its validation, its assessment and its tests, and its `mod` line and a line in
+//! the list of [`checks::Check`], both in `checks.rs`. An optional feature of a runtime or a node
+//! is a variant of [`case::Need`], with a function in `drive::probes` that measures it. An
+//! invariant is a file under `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with
+//! a history that breaks it, and the most similar one that does not. A new requirement has a place
+//! in the list of [`outcome::Guarantee`], a new kind of findings names its guarantee. A defect
+//! that the suite must notice is an entry of `cases/defects.yaml`, and its hook, one of
+//! [`model::faults`]; a permitted deviation of a correct runtime is one of [`model::VARIATIONS`].
 //!
 //! An option is one field of a struct in the module that uses it, such as [`run::RunOptions`],
 //! [`drive::DriveOptions`] or [`plan::Selection`]; its doc comment is its help.

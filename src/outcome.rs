@@ -204,9 +204,7 @@ impl Outcome {
 
     /// The first part of its name: `order` in `order::four-events-in-order`.
     pub fn area(&self) -> &str {
-        self.name
-            .split_once("::")
-            .map_or(&self.name, |(area, _)| area)
+        area(&self.name)
     }
 
     /// Caps all levels. Violations below MUST become advice; returns whether there are any.
@@ -228,6 +226,11 @@ impl Outcome {
     pub fn is_invariant(&self) -> bool {
         is_invariant(&self.id)
     }
+}
+
+/// The first part of a name: `order` in `order::four-events-in-order`.
+pub fn area(name: &str) -> &str {
+    name.split_once("::").map_or(name, |(area, _)| area)
 }
 
 /// Whether this is the id of an invariant, and not of a case.

@@ -14,7 +14,7 @@ use super::*;
 use crate::case::load;
 use crate::history::ExpectationFile;
 use crate::model::faults;
-use crate::outcome::is_invariant;
+use crate::outcome::{area, is_invariant};
 use crate::verdicts::builtin_files;
 
 fn catalogue() -> Catalogue {
@@ -95,7 +95,7 @@ fn each_requirement_case_and_invariant_belongs_to_one_guarantee() {
     let listed = scopes().flat_map(|scope| scope.requirements);
     assert_eq!(sorted(listed.copied()), sorted(requirements));
     let listed = sorted(scopes().flat_map(|scope| scope.areas).copied());
-    let areas = catalogue.cases.iter().map(|case| super::area(&case.name));
+    let areas = catalogue.cases.iter().map(|case| area(&case.name));
     let areas: BTreeSet<&str> = areas.collect();
     assert!(listed.iter().all(|area| areas.contains(area)), "{listed:?}");
     assert!(listed.is_sorted_by(|a, b| a < b), "twice: {listed:?}");

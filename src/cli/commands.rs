@@ -276,12 +276,12 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
             Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
         let caller = RecordingClient::new(client);
-        let (lines, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let (lines, mut received) = tokio::sync::mpsc::unbounded_channel();
         let place = (&caller, endpoints.runtime.socket());
         let sweeping = drive::sweep_host(place, run, directories, lines);
         let printing = async {
             let (mut any, mut printed) = (false, Ok(Exit::Conformant));
-            while let Some(line) = told.recv().await {
+            while let Some(line) = received.recv().await {
                 any = true;
                 printed = printed.and(print((printable(&line) + "\n").as_bytes()));
             }

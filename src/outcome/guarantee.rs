@@ -8,7 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Outcome, Violation, is_invariant};
+use super::{Kind, Outcome, Violation, area, is_invariant};
 
 /// A promise of a runtime to the consumers of its events.
 #[derive(
@@ -156,7 +156,8 @@ impl Guarantee {
 
     /// The guarantee that a pass of a case or an invariant proves; `None` for a case of a user's
     /// own area without requirements.
-    pub fn proven_by(area: &str, requirements: &[impl AsRef<str>]) -> Option<Self> {
+    pub fn proven_by(name: &str, requirements: &[impl AsRef<str>]) -> Option<Self> {
+        let area = area(name);
         let that = |is: &dyn Fn(&Scope) -> bool| {
             let mut all = Self::ALL.into_iter();
             all.find(|guarantee| is(guarantee.scope()))
@@ -188,7 +189,7 @@ impl fmt::Display for Guarantee {
 impl Outcome {
     /// The guarantee that its pass proves; `None` for a case of a user's own area.
     pub fn proves(&self) -> Option<Guarantee> {
-        Guarantee::proven_by(self.area(), &self.requirements)
+        Guarantee::proven_by(&self.name, &self.requirements)
     }
 
     /// The guarantee that one of its violations breaks, which may be of an invariant in a case.

@@ -558,12 +558,12 @@ fn one_call_that_hangs_holds_up_no_other_object() {
             made.expect("it is made");
         }
         let began = Instant::now();
-        let (lines, mut told) = unbounded_channel();
+        let (lines, mut received) = unbounded_channel();
         let run = RunId::from(RUN);
         let sweeping = sweep_host((&client, None), Some(&run), Vec::new(), lines);
         let removed = async {
             let mut removed = Vec::new();
-            while let Some(line) = told.recv().await {
+            while let Some(line) = received.recv().await {
                 removed.extend(line.starts_with("removed ").then(|| began.elapsed()));
             }
             removed
