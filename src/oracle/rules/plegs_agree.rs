@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use crate::history::{
     Body, CaseHistory, ContainerListing, Event, EventArrival, EventKind, PodUid, SandboxListing,
-    SandboxSpec, Seq, Shared, Subject, SubjectKind, SubscriptionId,
+    SandboxSpec, Seq, Subject, SubjectKind, SubscriptionId,
 };
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
@@ -61,6 +61,11 @@ const CHANNEL: usize = 1_000;
 /// The beliefs of one kubelet about each pod, each with the entry from which it holds.
 type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
 
+/// The containers that were deleted and may stay in the cache, as in the real kubelet, each with the
+/// entry from which that is known: their own DELETED does not remove them, nor does a relist if the
+/// previous one did not list them either.
+type Deleted = BTreeMap<String, Seq>;
+
 /// A part of the history without events for the evented kubelet: from the end of its stream to the
 /// relist after it.
 type Outage = (Seq, Seq);
@@ -75,7 +80,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     }
     let relists = relists(history);
     let relisting = relisting_kubelet(history, &relists);
-    let (evented, outages) = match evented_kubelet(history, &relists) {
+    let evented = match evented_kubelet(history, &relists) {
         Ok(evented) => evented,
         Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
     };
@@ -92,8 +97,12 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             spec,
             relists: &relists,
             relisting: relisting.get(spec.uid.as_str())?,
-            evented: evented.get(spec.uid.as_str()).map_or(&[], Vec::as_slice),
-            outages: &outages,
+            evented: evented
+                .beliefs
+                .get(spec.uid.as_str())
+                .map_or(&[], Vec::as_slice),
+            deleted: &evented.deleted,
+            outages: &evented.outages,
         };
         Some((&spec.uid, pod.disagreements(rule)))
     });
@@ -148,6 +157,7 @@ struct Pod<'a> {
     relists: &'a [PlegRelist<'a>],
     relisting: &'a [(Seq, Believed)],
     evented: &'a [(Seq, Believed)],
+    deleted: &'a Deleted,
     outages: &'a [Outage],
 }
 
@@ -167,15 +177,18 @@ impl Pod<'_> {
                 if self.has_outage_between(relist.began.seq, until) {
                     return None;
                 }
-                let nothing = Believed::default();
+                let nothing = (Seq::default(), Believed::default());
                 let evented = self.believed_by_events(&nothing, relist.began.seq, until);
                 let newest = evented
                     .last()
-                    .map_or(Moment::NEVER, |last| last.newest_sandbox());
+                    .map_or(Moment::NEVER, |(_, last)| last.newest_sandbox());
                 let relisting = relisting.belief(newest);
-                let evented = evented.iter().map(|believed| {
+                let evented = evented.iter().map(|(held_from, believed)| {
+                    let deleted = |id| self.deleted.get(id).is_some_and(|from| from <= held_from);
                     let mut belief = believed.belief(newest);
-                    belief.retain(|part, _| !unlabelled.contains(part.id()));
+                    belief.retain(|part, _| {
+                        !unlabelled.contains(part.id()) && !part.container().is_some_and(deleted)
+                    });
                     belief
                 });
                 let evented: Vec<Belief<'_>> = evented.collect();
@@ -217,16 +230,15 @@ impl Pod<'_> {
     /// The beliefs of the evented kubelet at an entry, and the later ones until another entry.
     fn believed_by_events<'a>(
         &'a self,
-        nothing: &'a Believed,
+        nothing: &'a (Seq, Believed),
         from: Seq,
         until: Seq,
-    ) -> Vec<&'a Believed> {
+    ) -> Vec<&'a (Seq, Believed)> {
         let later = self.evented.partition_point(|(since, _)| *since <= from);
         let nothing = (later == 0).then_some(nothing);
         let in_time = |(since, _): &&(Seq, Believed)| *since <= until;
         let believed = self.evented[later.saturating_sub(1)..].iter();
         let believed = believed.take_while(in_time);
-        let believed = believed.map(|(_, believed)| believed);
         nothing.into_iter().chain(believed).collect()
     }
 
@@ -296,7 +308,6 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[PlegRelist<'_>]) -> Belie
     let mut relisting = Relisting::new(Features::Generic);
     let mut answers = Answers::default();
     let mut beliefs = Beliefs::new();
-    let nothing = Shared::<BTreeSet<String>>::default();
     for relist in relists {
         answers.take(relist);
         relisting.relist(history.pods(), relist, &answers);
@@ -306,10 +317,7 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[PlegRelist<'_>]) -> Belie
                 .pod
                 .is_none_or(|pod| pod == uid.as_str() && relist.lists(uid));
             if let Some(status) = relisting.believed(uid.as_str()).filter(|_| is_shown) {
-                let believed = Believed {
-                    status: Some(status.clone()),
-                    deleted: nothing.clone(),
-                };
+                let believed = Believed(Some(status.clone()));
                 let of_pod = beliefs.entry(uid.to_string()).or_default();
                 of_pod.push((relist.ended.seq, believed));
             }
@@ -323,7 +331,7 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[PlegRelist<'_>]) -> Belie
 fn evented_kubelet(
     history: &CaseHistory,
     relists: &[PlegRelist<'_>],
-) -> Result<(Beliefs, Vec<Outage>), (Seq, KubeletPanic)> {
+) -> Result<Evented, (Seq, KubeletPanic)> {
     let mut evented = Evented {
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
@@ -333,7 +341,7 @@ fn evented_kubelet(
         live_since: None,
         outages: Vec::new(),
         listed: BTreeSet::new(),
-        deleted: Shared::default(),
+        deleted: Deleted::new(),
         beliefs: Beliefs::new(),
     };
     let mut answers = Answers::default();
@@ -368,7 +376,7 @@ fn evented_kubelet(
     }
     let for_good = evented.outage_since.map(|since| (since, Seq(u64::MAX)));
     evented.outages.extend(for_good);
-    Ok((evented.beliefs, evented.outages))
+    Ok(evented)
 }
 
 struct Evented {
@@ -384,9 +392,7 @@ struct Evented {
     outages: Vec<Outage>,
     /// The containers in its last relist.
     listed: BTreeSet<String>,
-    /// Deleted containers that may stay in the cache, as in the real kubelet: their own DELETED
-    /// does not remove them, nor does a relist if the previous one did not list them either.
-    deleted: Shared<BTreeSet<String>>,
+    deleted: Deleted,
     beliefs: Beliefs,
 }
 
@@ -402,7 +408,8 @@ impl Evented {
             return Ok(());
         }
         if event.kind == EventKind::Deleted {
-            self.deleted.insert(event.container.to_string());
+            let id = event.container.to_string();
+            self.deleted.entry(id).or_insert(seq);
         }
         receive(&mut self.kubelet.kubelet, event)?;
         self.kubelet.kubelet.channel.drain().for_each(drop);
@@ -452,7 +459,9 @@ impl Evented {
                 !is_listed && !listed_before.contains(id)
             };
             let gone: Vec<String> = held.filter(came_and_went).collect();
-            self.deleted.extend(gone);
+            for id in gone {
+                self.deleted.entry(id).or_insert(relist.ended.seq);
+            }
         }
         self.kubelet.relist(pods, relist, answers);
         for uid in pods {
@@ -464,14 +473,11 @@ impl Evented {
     fn held_before(&self, uid: &str, at: Seq) -> Option<&PodStatus> {
         let of_pod = self.beliefs.get(uid)?.iter();
         let before = of_pod.rev().find(|(since, _)| *since < at);
-        before?.1.status.as_deref()
+        before?.1.0.as_deref()
     }
 
     fn believe(&mut self, seq: Seq, uid: &str) {
-        let believed = Believed {
-            status: self.kubelet.believed(uid).cloned(),
-            deleted: self.deleted.clone(),
-        };
+        let believed = Believed(self.kubelet.believed(uid).cloned());
         match self.beliefs.get_mut(uid) {
             Some(of_pod) => of_pod.push((seq, believed)),
             None => {

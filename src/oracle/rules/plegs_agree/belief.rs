@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::history::{SandboxState, Shared};
+use crate::history::SandboxState;
 use crate::outcome::{Fact, Facts};
 use crate::pleg::{Moment, PodStatus, State};
 
@@ -27,16 +27,20 @@ pub(super) enum PartStatus<'a> {
 
 /// The data of a belief, which is derived on demand.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Believed {
-    pub(super) status: Option<Arc<PodStatus>>,
-    /// Containers in the status that are known to be deleted.
-    pub(super) deleted: Shared<BTreeSet<String>>,
-}
+pub(super) struct Believed(pub(super) Option<Arc<PodStatus>>);
 
 impl<'a> Part<'a> {
     pub(super) fn id(&self) -> &'a str {
         match self {
             Self::Sandbox(id) | Self::Container(_, id) => id,
+        }
+    }
+
+    /// The id of a container.
+    pub(super) fn container(&self) -> Option<&'a str> {
+        match self {
+            Self::Sandbox(_) => None,
+            Self::Container(_, id) => Some(id),
         }
     }
 }
@@ -45,29 +49,27 @@ impl Believed {
     /// The belief about the parts of the pod that are not older than a sandbox. An event's snapshot
     /// has only one sandbox, so that an evented kubelet knows the newest one.
     pub(super) fn belief(&self, since: Moment) -> Belief<'_> {
-        let status = self.status.as_ref();
-        status.map_or_else(Belief::new, |status| belief(status, &self.deleted, since))
+        let status = self.0.as_ref();
+        status.map_or_else(Belief::new, |status| belief(status, since))
     }
 
     /// The creation time of the newest sandbox; [`Moment::NEVER`] without one.
     pub(super) fn newest_sandbox(&self) -> Moment {
-        let status = self.status.iter();
+        let status = self.0.iter();
         let sandboxes = status.flat_map(|status| &status.sandboxes);
         let newest = sandboxes.map(|sandbox| sandbox.created_at).max();
         newest.unwrap_or(Moment::NEVER)
     }
 
     pub(super) fn differs_from(&self, other: &Self) -> bool {
-        let statuses = self.status.as_ref().zip(other.status.as_ref());
+        let statuses = self.0.as_ref().zip(other.0.as_ref());
         let is_same = statuses.is_some_and(|(own, other)| Arc::ptr_eq(own, other));
-        !(is_same && self.deleted == other.deleted)
-            && self.belief(Moment::NEVER) != other.belief(Moment::NEVER)
+        !is_same && self.belief(Moment::NEVER) != other.belief(Moment::NEVER)
     }
 }
 
-/// The belief derived from a pod's status, without the containers that events have deleted and the
-/// parts created before `since`.
-fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>, since: Moment) -> Belief<'a> {
+/// The belief derived from a pod's status, without the parts created before `since`.
+fn belief(status: &PodStatus, since: Moment) -> Belief<'_> {
     let sandboxes = status.sandboxes.iter();
     let sandboxes = sandboxes.filter(|sandbox| sandbox.created_at >= since);
     let sandboxes = sandboxes.map(|sandbox| {
@@ -77,7 +79,6 @@ fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>, since: Moment) 
     let containers = status
         .containers
         .iter()
-        .filter(|container| !deleted.contains(container.id.as_str()))
         .filter(|container| container.created_at >= since)
         .map(|container| {
             let part = Part::Container(&container.name, container.id.as_str());
