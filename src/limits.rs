@@ -182,6 +182,10 @@ pub const WATCH_BYTES: usize = 64 << 20;
 /// hundreds.
 pub const WATCHED: usize = 20_000;
 
+/// The maximum length in bytes of an id or a name of an object that `watch` tracks: a pod's name
+/// has at most 253, and an id in containerd 76.
+pub const WATCHED_NAME: usize = 256;
+
 /// The maximum number of pods whose history `watch` retains, because they have changed lately.
 pub const FOLLOWED_PODS: usize = 1_000;
 

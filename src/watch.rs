@@ -16,7 +16,7 @@
 //!
 //! | type | fields |
 //! |---|---|
-//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (the reaction of the Evented PLEG of kubelet 1.26 to 1.36: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track; with `--profile hint` alone that of 1.37: `relist`, `sampled`, `ignored`), `lifecycle` (the lifecycle events it sends, such as `ContainerDied`), `panic` (why) |
+//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (the reaction of the Evented PLEG of kubelet 1.26 to 1.36: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track, or too large ones; with `--profile hint` alone that of 1.37: `relist`, `sampled`, `ignored`), `lifecycle` (the lifecycle events it sends, such as `ContainerDied`), `panic` (why) |
 //! | `relist` | `lifecycle`: the lifecycle events that the Generic PLEG sends; `on_demand`: whether in a relist of this pod alone, after an inferred sync or a hint |
 //! | `violation` | `rule` (its id), `level` (`must`, `should`, `may`), `finding` (its kind), `subject`, `expected`, `actual`, `known` (whether it is listed as known) |
 //! | `more-violations` | `rule`, `count`: further violations of a rule, too many to be shown |

@@ -7,6 +7,7 @@
 //! is creating. Such events and calls are kept while a call that can return their id is under way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -341,7 +342,11 @@ impl CaseHistory {
         let has_uid = || event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
         if known || has_uid() || self.is_of_foreign_pod() {
             let arrivals = &mut self.subject(&event.container).arrivals;
-            let of_kind = arrivals.iter().filter(|it| it.event().kind == event.kind);
+            // All kinds without a name count as one.
+            let kind = discriminant(&event.kind);
+            let of_kind = arrivals
+                .iter()
+                .filter(|it| discriminant(&it.event().kind) == kind);
             if of_kind.count() >= EVENTS_OF_A_KIND {
                 return;
             }

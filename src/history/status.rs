@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::any;
 use super::protobuf::{message, numbers, written_as};
 use super::{ContainerId, ContainerSetup, PodUid, RuntimeNanos, SandboxId, Shared, Text};
+use crate::limits::WATCHED_NAME;
 
 /// Labels or annotations.
 pub type Labels = Shared<BTreeMap<Text, Text>>;
@@ -77,6 +78,20 @@ impl Event {
         let sandbox = self.sandbox.as_ref();
         let is_sandbox = sandbox.is_some_and(|own| own.id.as_str() == self.container.as_str());
         is_sandbox || self.own_status().is_some()
+    }
+
+    /// Whether an id or a name of its container or its pod is longer than any that `watch` tracks.
+    pub fn has_long_names(&self) -> bool {
+        let sandbox = self.sandbox.as_deref();
+        let pod = sandbox.and_then(|sandbox| sandbox.metadata.as_ref());
+        let of_pod = pod.map(|pod| [&*pod.name, &*pod.namespace, pod.uid.as_str()]);
+        let own = self.own_status().and_then(|own| own.metadata.as_ref());
+        let names = [self.container.as_str()]
+            .into_iter()
+            .chain(sandbox.map(|sandbox| sandbox.id.as_str()))
+            .chain(of_pod.into_iter().flatten())
+            .chain(own.map(|own| &*own.name));
+        names.into_iter().any(|name| name.len() > WATCHED_NAME)
     }
 
     /// The pod's UID, if the event has it.

@@ -6,7 +6,7 @@ use super::index::Index;
 use super::rules::INVARIANTS;
 use super::subjects::{entries_about, name_of};
 use crate::history::{CaseHistory, EventArrival, Seq, Subject, SubscriptionId};
-use crate::outcome::{Kind, Level, Levels, Mismatch, Violation};
+use crate::outcome::{Kind, Level, Levels, Mismatch, Violation, cut};
 
 /// A rule that every history must keep.
 #[derive(Clone, Copy, Debug)]
@@ -101,10 +101,11 @@ impl Invariant {
 
     pub(super) fn violation(
         &self,
-        subject: String,
+        mut subject: String,
         mismatch: Mismatch,
         evidence: Vec<Seq>,
     ) -> Violation {
+        cut(&mut subject);
         let is_declared = self.kinds.contains(&mismatch.kind);
         debug_assert!(is_declared, "{} has no `{}`", self.id, mismatch.kind);
         Violation {

@@ -76,7 +76,9 @@ impl WholeRun {
                 };
                 let brief = (*subscription, brief);
                 if let Some(seen) = self.seen.get_mut(&event.container) {
-                    seen.push(brief);
+                    if seen.len() < limits::EVENTS_OF_A_KIND {
+                        seen.push(brief);
+                    }
                 } else if event
                     .pod_uid()
                     .is_some_and(|uid| self.of_all_pods || self.pods.contains(uid))

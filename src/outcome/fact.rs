@@ -1,7 +1,7 @@
 //! The values of a finding, each with its name and type.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,6 +16,9 @@ trait FactValue: fmt::Debug {
     fn to_json(&self) -> Value {
         Value::String(self.text())
     }
+
+    /// Cuts long texts.
+    fn cut(&mut self) {}
 }
 
 /// A type for the value of a fact that an expectation file can match.
@@ -60,6 +63,14 @@ macro_rules! facts {
                     $(Self::$variant(value) => value,)+
                     $(Self::$m_variant(value) => value,)+
                 }
+            }
+
+            fn cut(mut self) -> Self {
+                match &mut self {
+                    $(Self::$variant(value) => value.cut(),)+
+                    $(Self::$m_variant(value) => value.cut(),)+
+                }
+                self
             }
 
             pub(super) fn read(name: &str, value: &Value) -> Result<Self, String> {
@@ -233,9 +244,27 @@ impl StableValue for Vec<EventKind> {
     }
 }
 
+/// The maximum length of a text in a finding, in bytes. Messages of runtimes have some hundred.
+const LONGEST_TEXT: usize = 4 << 10;
+
+/// Cuts a text that is longer than any in a finding, and appends its length.
+pub(crate) fn cut(text: &mut String) {
+    let length = text.len();
+    if length > LONGEST_TEXT {
+        let mut ends = (0..=LONGEST_TEXT).rev();
+        let end = ends.find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        let _ = write!(text, "… ({length} bytes)");
+    }
+}
+
 impl FactValue for String {
     fn text(&self) -> String {
         self.clone()
+    }
+
+    fn cut(&mut self) {
+        cut(self);
     }
 }
 
@@ -257,6 +286,10 @@ impl FactValue for Vec<String> {
 
     fn to_json(&self) -> Value {
         self.iter().map(FactValue::to_json).collect()
+    }
+
+    fn cut(&mut self) {
+        self.iter_mut().for_each(cut);
     }
 }
 
@@ -334,12 +367,12 @@ impl Facts {
 
 impl FromIterator<Fact> for Facts {
     fn from_iter<I: IntoIterator<Item = Fact>>(facts: I) -> Self {
-        Self(facts.into_iter().collect())
+        Self(facts.into_iter().map(Fact::cut).collect())
     }
 }
 
 impl<const N: usize> From<[Fact; N]> for Facts {
     fn from(facts: [Fact; N]) -> Self {
-        Self(facts.into())
+        facts.into_iter().collect()
     }
 }

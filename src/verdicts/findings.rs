@@ -10,12 +10,13 @@ use super::known::{Known, WATCH};
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
 use crate::limits;
 use crate::oracle::{self, INVARIANTS, Index, WholeRun};
-use crate::outcome::{Level, Levels, Outcome, Profile, Seen, Verdict, Violation};
+use crate::outcome::{Level, Levels, Mismatch, Outcome, Profile, Seen, Verdict, Violation, cut};
 
 /// The maximum number of displayed violations of one invariant.
 const SHOWN_VIOLATIONS: usize = 5;
-/// The maximum number of different findings that are only counted.
-const COUNTED: usize = 10_000;
+/// The maximum number of different findings that are counted by what they see; others are counted
+/// without that.
+const COUNTED: usize = 1_000;
 /// The maximum number of displayed history entries of one outcome.
 const EVIDENCE_ENTRIES: usize = 60;
 
@@ -26,6 +27,8 @@ pub(super) struct Findings {
     found: BTreeMap<Seq, (Option<CaseRun>, Vec<Found>)>,
     /// Findings about the pods of a watch that are only counted, since a watch may run forever.
     counted: BTreeMap<(Sort, Seen), usize>,
+    /// The number of those beyond [`COUNTED`].
+    others: BTreeMap<Sort, usize>,
     /// The latest of these, so that none counts again at the end.
     latest: VecDeque<Violation>,
     /// Sorts that reached [`SHOWN_VIOLATIONS`]: later violations of them are only counted.
@@ -136,11 +139,18 @@ impl Findings {
             let place = (sort, found.seen());
             if self.counted.len() < COUNTED || self.counted.contains_key(&place) {
                 *self.counted.entry(place).or_default() += 1;
+            } else {
+                *self.others.entry(place.0).or_default() += 1;
             }
             if self.latest.len() == limits::RUN_CONTAINERS {
                 self.latest.pop_front();
             }
-            self.latest.push_back(found.violation);
+            // The end of a stream is recognized by its entry, which comes first.
+            self.latest.push_back(Violation {
+                mismatch: Mismatch::new(found.violation.mismatch.kind, [], []),
+                evidence: found.violation.evidence.into_iter().take(2).collect(),
+                ..found.violation
+            });
         }
     }
 
@@ -180,15 +190,20 @@ impl Findings {
             outcome.evidence.extend(found.evidence.iter().cloned());
         }
         let found = || all().filter(|found| found.violation.level == Level::Must);
+        let is_of = |(rule, is_listed, level): &Sort, listed: Option<bool>| {
+            let is_wanted = listed.is_none_or(|listed| listed == *is_listed);
+            rule == invariant && *level == Level::Must && is_wanted
+        };
         let counted = |listed: Option<bool>| {
             let counted = self.counted.iter();
-            let counted = counted.filter(move |(((rule, is_listed, level), _), _)| {
-                let is_wanted = listed.is_none_or(|listed| listed == *is_listed);
-                rule == invariant && *level == Level::Must && is_wanted
-            });
+            let counted = counted.filter(move |((sort, _), _)| is_of(sort, listed));
             counted.map(|((_, seen), count)| (seen, *count))
         };
-        let sum = |listed| counted(listed).map(|(_, count)| count).sum::<usize>();
+        let sum = |listed| {
+            let others = self.others.iter().filter(|(sort, _)| is_of(sort, listed));
+            let counted = counted(listed).map(|(_, count)| count);
+            counted.sum::<usize>() + others.map(|(_, count)| count).sum::<usize>()
+        };
         let count = found().count() + sum(None);
         if count > 0 {
             outcome.verdict = Verdict::Fail;
@@ -247,10 +262,11 @@ pub(super) fn find(
     enough: &BTreeSet<Sort>,
 ) -> Vec<Found> {
     let mut counts = BTreeMap::<Sort, usize>::new();
-    let (id, of_place): (Option<Arc<str>>, String) = match place {
+    let (id, mut of_place): (Option<Arc<str>>, String) = match place {
         Place::Case(case, _) => (Some(case.into()), format!("in {case}")),
         Place::Pod(pod) => (Some(WATCH.into()), format!("of pod {pod}")),
     };
+    cut(&mut of_place);
     let of_history = |mut violation: Violation| {
         let levels = match place {
             Place::Case(_, levels) => levels_of(&violation.rule).capped_by(levels),

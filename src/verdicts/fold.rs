@@ -428,7 +428,8 @@ impl Verdicts {
         outcome
     }
 
-    /// Whether an entry creates a pod for a case that is not selected.
+    /// Whether an entry creates a pod for a case that is not selected, or is an event that a watch
+    /// does not track.
     fn is_left_out(&self, entry: &Entry) -> bool {
         match &entry.body {
             Body::CallBegan {
@@ -436,6 +437,7 @@ impl Verdicts {
                 request: Request::RunSandbox(_),
                 ..
             } => !self.plan.executions.contains_key(case),
+            Body::Event { event, .. } => self.watched.is_some() && event.has_long_names(),
             _ => false,
         }
     }

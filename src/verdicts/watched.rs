@@ -99,6 +99,10 @@ impl Watched {
             Body::Event { event, .. } => {
                 self.totals.events += 1;
                 self.lagged(event.created_at.0, entry.at);
+                if event.has_long_names() {
+                    self.pods.untracked.add(Loss::Names, entry.at);
+                    return Vec::new();
+                }
             }
             Body::SubscriptionOpened { .. } => self.opened = entry.at,
             Body::CallEnded {

@@ -112,7 +112,13 @@ impl WatchedPods {
                 self.show_all(entry);
             }
             Body::HeldUp { .. } => self.show_all(entry),
-            Body::Event { event, .. } => self.arrived(event, entry),
+            Body::Event { event, .. } => {
+                self.arrived(event, entry);
+                // While a relist hangs, no call ends.
+                if self.is_overlong(event) {
+                    return self.quiet(entry.at);
+                }
+            }
             Body::Fact {
                 fact: HostFact::ProcessGone { container, .. },
                 ..
@@ -177,6 +183,13 @@ impl WatchedPods {
             self.untracked.add(Loss::Containers, entry.at);
         }
         self.changed(&pod, entry);
+    }
+
+    /// Whether the history of an event's pod is too long.
+    fn is_overlong(&self, event: &Event) -> bool {
+        let pod = self.owners.get(&event.container).or(event.pod_uid());
+        let followed = pod.and_then(|pod| self.followed.get(pod));
+        followed.is_some_and(Followed::is_overlong)
     }
 
     /// Whether a relist has shown all pods since the stream was opened. Before that, events may be
@@ -382,8 +395,7 @@ impl WatchedPods {
     /// Removes the histories of idle pods, and the first parts of those that are never idle.
     fn quiet(&mut self, now: HostInstant) -> Vec<CaseHistory> {
         let is_endless = |followed: &Followed| {
-            now.since(followed.since) > limits::WATCH_CUT
-                || followed.history.entries().len() > limits::WATCH_POD_ENTRIES
+            now.since(followed.since) > limits::WATCH_CUT || followed.is_overlong()
         };
         let is_quiet = |followed: &Followed| followed.is_quiet(self.within, now);
         let over: Vec<PodUid> = self

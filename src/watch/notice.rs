@@ -262,7 +262,7 @@ fn event(seen: &EventSeen) -> String {
             line,
             "  {NOTE}evented: refused, older than its cache{NOTE:#}"
         ),
-        "unfollowed" => write!(line, "  {NOTE}not tracked: too many containers{NOTE:#}"),
+        "unfollowed" => write!(line, "  {NOTE}not tracked: too many or too large{NOTE:#}"),
         "ignored" => write!(
             line,
             "  {ALARM}evented: ignored, it has no sandbox status{ALARM:#}"

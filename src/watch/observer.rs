@@ -4,6 +4,8 @@
 //! kubelet, the cache starts from a relist, and is relisted every five minutes and after the end of
 //! each stream. With only profiles of kubelet 1.37 or later, it runs that version's Evented PLEG,
 //! which has no cache.
+//!
+//! Long, because all of it changes one state.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -39,6 +41,9 @@ pub(super) struct Observer {
     /// The time of the evented cache's last relist; `None` if one is due.
     relisted: Option<HostInstant>,
     believed: BTreeMap<SharedUid, Inspection>,
+    /// The size in bytes of the last event about each pod in the evented cache, and of all these.
+    cached: BTreeMap<String, usize>,
+    cached_bytes: usize,
     /// The last event of each pod, by its UID, and since when the two kubelets differ about it.
     last_events: BTreeMap<String, LastEvent>,
     differ: BTreeMap<String, HostInstant>,
@@ -70,6 +75,8 @@ impl Observer {
             generic: Generic::new(),
             relisted: None,
             believed: BTreeMap::new(),
+            cached: BTreeMap::new(),
+            cached_bytes: 0,
             last_events: BTreeMap::new(),
             differ: BTreeMap::new(),
             lags: Lags::default(),
@@ -89,11 +96,14 @@ impl Observer {
         self.relisted = None;
     }
 
-    pub(super) fn event(&mut self, at: HostInstant, event: &Event) -> Notice {
+    /// Processes an event of this size in bytes.
+    pub(super) fn event(&mut self, at: HostInstant, event: &Event, bytes: usize) -> Notice {
         let subject = self.subject(event);
         // Unbounded ids of a broken runtime must not exhaust the memory.
         let is_known = self.names.contains_key(&subject.id);
-        let is_tracked = is_known || self.names.len() < limits::WATCHED;
+        let is_tracked = (is_known || self.names.len() < limits::WATCHED)
+            && !event.has_long_names()
+            && self.has_room(event, bytes);
         let created_at_ns = event.created_at.0;
         let queued = self.is_queued(event);
         let lag_ns = (created_at_ns != 0).then(|| at.realtime_ns.saturating_sub(created_at_ns));
@@ -122,6 +132,18 @@ impl Observer {
             seen.evented = "unfollowed";
         }
         Notice::Event(seen)
+    }
+
+    /// Whether the evented cache has room for an event, which replaces that before it.
+    fn has_room(&mut self, event: &Event, bytes: usize) -> bool {
+        let uid = event.pod_uid().map_or("", PodUid::as_str);
+        let others = self.cached_bytes - self.cached.get(uid).copied().unwrap_or_default();
+        let has_room = others + bytes <= limits::WATCHED_BYTES;
+        if has_room {
+            self.cached.insert(uid.to_owned(), bytes);
+            self.cached_bytes = others + bytes;
+        }
+        has_room
     }
 
     /// Whether an event is older than the stream on which it came.
@@ -228,7 +250,11 @@ impl Observer {
     }
 
     fn count(&mut self, kind: EventKind, lag_ns: Option<i64>, queued: bool) {
-        *self.summary.events.entry(kind.to_string()).or_default() += 1;
+        let kind = match kind {
+            EventKind::Unknown(_) => "UNKNOWN".to_owned(),
+            known => known.to_string(),
+        };
+        *self.summary.events.entry(kind).or_default() += 1;
         self.summary.queued += u64::from(queued);
         if let Some(lag_ns) = lag_ns.filter(|_| !queued) {
             self.lags.add(lag_ns);
@@ -339,6 +365,9 @@ impl Observer {
             self.generic.inspected(&mut self.kubelet, inspection);
         }
         self.kubelet.channel.drain().for_each(drop);
+        let cache = &self.kubelet.cache;
+        self.cached.retain(|uid, _| cache.get(uid).is_some());
+        self.cached_bytes = self.cached.values().sum();
         self.relisted = Some(relist.began);
     }
 }

@@ -336,7 +336,9 @@ impl<'a> Watch<'a> {
                 if let Some(pod) = self.observer.relisted_after(event) {
                     self.relist_requests.request(pod);
                 }
-                let notice = self.observer.event(entry.at, event);
+                let notice = self
+                    .observer
+                    .event(entry.at, event, entry.approximate_bytes());
                 let live = self.stream.received(entry.at);
                 if live.is_some() {
                     self.prove();

@@ -3,6 +3,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod flaws;
+mod floods;
 mod node;
 mod relayed;
 mod scenarios;
@@ -334,40 +335,13 @@ fn a_kubelet_that_takes_hints_relists_the_pod_of_a_stopped_container() {
         let event = event(kind, metadata.clone());
         let mut observer = Observer::new(at(0), Profile::Hint);
         assert_eq!(observer.relisted_after(&event), relisted, "{evented}");
-        match observer.event(at(1000), &event) {
+        match observer.event(at(1000), &event, 0) {
             Notice::Event(seen) => assert_eq!(seen.evented, evented),
             other => panic!("{other:?}"),
         }
         let cached = Observer::new(at(0), Profile::Cache);
         assert_eq!(cached.relisted_after(&event), None, "{evented}");
     }
-}
-
-#[test]
-fn ids_without_end_are_shown_and_not_followed() {
-    let mut observer = Observer::new(at(0), Profile::Cache);
-    observer.opened(at(0), false);
-    let mut event = Event {
-        container: ContainerId::from(String::new()),
-        kind: EventKind::Started,
-        created_at: nanos(1000),
-        sandbox: None,
-        containers: Vec::new(),
-    };
-    let mut evented = |id: usize| {
-        event.container = ContainerId::from(format!("{id}"));
-        match observer.event(at(1000), &event) {
-            Notice::Event(seen) => seen.evented,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert!((0..limits::WATCHED).all(|id| evented(id) == "ignored"));
-    assert_eq!(evented(limits::WATCHED), "unfollowed");
-    assert_eq!(evented(0), "ignored");
-    assert_eq!(
-        observer.summary(at(0), &WatchTotals::default()).events["STARTED"],
-        limits::WATCHED as u64 + 2
-    );
 }
 
 #[test]
@@ -453,7 +427,7 @@ fn a_kubelets_panic_is_reported() {
             .collect(),
     };
     event.containers[0].image = None;
-    let notice = node.observer.event(at(1000), &event);
+    let notice = node.observer.event(at(1000), &event, 0);
     assert!(line(at(1000), &notice).contains("a kubelet would panic: "));
     assert_eq!(node.summary(at(1000)).panics, 1);
 }

@@ -61,9 +61,9 @@ const CHANNEL: usize = 1_000;
 /// The beliefs of one kubelet about each pod, each with the entry from which it holds.
 type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
 
-/// The containers that were deleted and may stay in the cache, as in the real kubelet, each with the
-/// entry from which that is known: their own DELETED does not remove them, nor does a relist if the
-/// previous one did not list them either.
+/// The containers that were deleted and may stay in the cache, as in the real kubelet, each with
+/// the entry from which that is known: their own DELETED does not remove them, nor does a relist if
+/// the previous one did not list them either.
 type Deleted = BTreeMap<String, Seq>;
 
 /// A part of the history without events for the evented kubelet: from the end of its stream to the

@@ -191,6 +191,15 @@ fn the_violations_of_a_dropped_container_stay() {
     let found = whole_run.violations(&[]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].subject, "c.0.beef");
+    let newest = format!("another-{}", limits::RUN_CONTAINERS).into();
+    for _ in 0..2 * limits::EVENTS_OF_A_KIND {
+        let mut again = event.clone();
+        if let Body::Event { event, .. } = &mut again.body {
+            event.container.clone_from(&newest);
+        }
+        whole_run.push(&again);
+    }
+    assert_eq!(whole_run.seen[&newest].len(), limits::EVENTS_OF_A_KIND);
 }
 
 /// An event that was held back for the next stream.

@@ -6,7 +6,7 @@ use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
 use crate::oracle::Index;
 use crate::oracle::script::{entries, history};
-use crate::outcome::Kind;
+use crate::outcome::{Fact, Kind};
 
 /// A sequence of sandboxes whose DELETED has no sandbox status.
 const OFTEN: &str = "a run; a DELETED no-sandbox; b run; b DELETED no-sandbox; c run; \
@@ -107,6 +107,46 @@ fn an_invariant_binds_no_more_than_the_case_that_breaks_it() {
         (Verdict::Pass, advised)
     );
     assert_eq!(binding(levels(may, None, None)).0, Verdict::Pass);
+}
+
+#[test]
+fn findings_that_differ_without_end_are_counted() {
+    let rule = INVARIANTS
+        .iter()
+        .find(|rule| rule.id == "INV-06")
+        .expect("it is there");
+    let mut findings = Findings::default();
+    let all = COUNTED + 2 * SHOWN_VIOLATIONS;
+    for number in 0..all {
+        let text = format!("{number}") + &"x".repeat(10_000);
+        let violation = Violation {
+            rule: rule.id.to_owned(),
+            level: Level::Must,
+            sentence: String::new(),
+            subject: number.to_string(),
+            mismatch: Mismatch::new(rule.kinds[0], [], [Fact::Reason(text)]),
+            evidence: vec![Seq(0); 1_000],
+        };
+        let found = Found::new(violation, None, &Known::default());
+        findings.add_pod(Seq(number as u64), vec![found]);
+    }
+    assert_eq!(findings.counted.len(), COUNTED);
+    assert!(
+        findings
+            .latest
+            .iter()
+            .all(|it| it.evidence.len() == 2 && it.mismatch.actual.is_empty())
+    );
+    let mut outcome = blank_invariant(rule, HostInstant::default());
+    findings.add_to_outcome(rule.id, &mut outcome);
+    let count = format!("{all} times in all; the first {SHOWN_VIOLATIONS} are shown");
+    assert_eq!(outcome.reason, Some(count));
+    let texts = outcome
+        .seen
+        .keys()
+        .flat_map(|seen| seen.signature.facts.iter());
+    let longest = texts.map(|fact| fact.text().len()).max();
+    assert!(longest.is_some_and(|longest| longest < 5_000));
 }
 
 /// Seven containers in one watch: more than the displayed violations of one invariant.

@@ -34,6 +34,8 @@ pub(in crate::verdicts) enum Loss {
     Bytes,
     Statuses,
     Containers,
+    /// An id or a name is too long.
+    Names,
     Unclaimed,
     Unlisted,
 }
@@ -48,6 +50,10 @@ pub(in crate::verdicts) struct Untracked {
 impl Followed {
     pub(super) fn changed(&mut self, at: HostInstant) {
         (self.changed, self.relisted) = (at, None);
+    }
+
+    pub(super) fn is_overlong(&self) -> bool {
+        self.history.entries().len() > limits::WATCH_POD_ENTRIES
     }
 
     /// Whether the relist after its last change is older than `within`, after which an event is
@@ -156,6 +162,10 @@ impl Untracked {
                 Loss::Containers => format!(
                     "events were not tracked, of more than {} containers at once",
                     limits::WATCHED
+                ),
+                Loss::Names => format!(
+                    "events were not tracked, with ids or names of more than {} bytes",
+                    limits::WATCHED_NAME
                 ),
                 Loss::Unclaimed => "events were not tracked, whose pods are unknown".to_owned(),
                 Loss::Unlisted => "ids of events are in no list and no status".to_owned(),

@@ -237,11 +237,15 @@ impl Node {
                 .map(Into::into)
                 .collect(),
         };
+        self.arrives(ms, event);
+    }
+
+    pub(super) fn arrives(&mut self, ms: u64, event: Event) {
         let arrived = HostInstant {
             realtime_ns: at(ms).realtime_ns + 600_000,
             ..at(ms)
         };
-        let notice = self.observer.event(arrived, &event);
+        let notice = self.observer.event(arrived, &event, 0);
         self.reported.push((arrived, notice));
         let (subscription, message) = (self.stream, Bytes::new());
         let body = Body::Event {
