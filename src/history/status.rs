@@ -73,11 +73,15 @@ impl Event {
             .find(|status| status.id == self.container)
     }
 
+    /// Whether its subject is the sandbox that it shows.
+    pub fn is_of_sandbox(&self) -> bool {
+        let sandbox = self.sandbox.as_ref();
+        sandbox.is_some_and(|own| own.id.as_str() == self.container.as_str())
+    }
+
     /// Whether its snapshot has the status of its subject.
     pub fn shows_its_subject(&self) -> bool {
-        let sandbox = self.sandbox.as_ref();
-        let is_sandbox = sandbox.is_some_and(|own| own.id.as_str() == self.container.as_str());
-        is_sandbox || self.own_status().is_some()
+        self.is_of_sandbox() || self.own_status().is_some()
     }
 
     /// Whether an id or a name of its container or its pod is longer than any that `watch` tracks.

@@ -53,9 +53,10 @@ impl Machine {
         result: Result<Reply, CallFault>,
     ) -> Answer {
         let after = (!self.is_blocked(request)).then_some(Duration::ZERO);
-        let answer = Answer { after, result };
+        let mut answer = Answer { after, result };
         let hooks = self.behaviour.replies.iter();
-        hooks.fold(answer, |answer, hook| hook(request, answer))
+        hooks.for_each(|hook| hook(request, &mut answer));
+        answer
     }
 
     /// Whether a list call blocks because a full subscriber queue blocks the event stream.

@@ -12,12 +12,35 @@ use super::process::ProcessExit;
 use crate::history::{CallFault, Event, Reply, Request, Resource, StreamEnd};
 use crate::limits;
 
-/// Transforms one event on its way to one subscriber: passes it on unchanged, changes, delays,
-/// duplicates or drops it.
-pub type EventHook = fn(&mut HookContext<'_>, Event) -> Vec<Delivery>;
+/// Transforms one event on its way to one subscriber.
+#[derive(Clone, Copy, Debug)]
+pub enum EventHook {
+    /// Changes it in place.
+    Change(fn(&mut HookContext<'_>, &mut Event)),
+    /// Drops it where this is true.
+    Drop(fn(&mut HookContext<'_>, &Event) -> bool),
+    Delay(fn(&mut HookContext<'_>, &Event) -> Duration),
+    /// Delivers these items in its place.
+    Deliver(fn(&mut HookContext<'_>, Event) -> Vec<Delivery>),
+}
 
-/// Transforms the answer to a call before the caller gets it.
-pub type ReplyHook = fn(&Request, Answer) -> Answer;
+/// Changes the answer to a call before the caller gets it.
+pub type ReplyHook = fn(&Request, &mut Answer);
+
+impl EventHook {
+    pub(super) fn apply(self, context: &mut HookContext<'_>, mut event: Event) -> Vec<Delivery> {
+        match self {
+            Self::Change(change) => {
+                change(context, &mut event);
+                Delivery::now(event)
+            }
+            Self::Drop(is_lost) if is_lost(context, &event) => Vec::new(),
+            Self::Drop(_) => Delivery::now(event),
+            Self::Delay(delay) => vec![Delivery::after(delay(context, &event), event)],
+            Self::Deliver(deliver) => deliver(context, event),
+        }
+    }
+}
 
 /// One item to deliver on a stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -220,177 +243,134 @@ pub enum Order {
     Random,
 }
 
-#[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a way of being wrong, independent of the others"
-)]
-pub struct Behaviour {
-    /// Factor, in percent, by which all deliberate delays are multiplied.
-    pub lateness_percent: u32,
-    /// Hooks that each event passes, in this order, on its way to each subscriber.
-    pub events: Vec<EventHook>,
-    /// Hooks that each answer passes, in this order, on its way to its caller.
-    pub replies: Vec<ReplyHook>,
-    pub stream_support: StreamSupport,
-    pub fan_out: FanOutPolicy,
-    pub replay: Replay,
-    /// The maximum number of queued events of a subscriber that does not read.
-    pub queue: usize,
-    pub full_queue: FullQueue,
-    /// Whether `ListContainers` blocks while a full queue blocks the event stream.
-    pub lists_wait_for_events: bool,
-    /// The delay after which a subscription becomes effective.
-    pub effective_after: Duration,
-    /// Whether response headers are sent before the first event.
-    pub sends_headers_at_once: bool,
-    /// Whether a stream ends at the client's deadline.
-    pub honours_deadlines: bool,
-    /// The age at which the server closes a stream with OK; never if absent.
-    pub max_stream_age: Option<Duration>,
-    /// Whether a disconnected subscriber consumes one more event, as with containerd 1.7.
-    pub zombie_subscribers: bool,
-    /// The order of containers in snapshots, in lists, and when their sandbox is stopped.
-    pub siblings: Order,
-    /// Whether `PodSandboxStatus` includes the sandbox's container statuses and their timestamp,
-    /// as CRI-O does; containerd 2.1 does not.
-    pub reports_containers: bool,
-    pub exit_detection: ExitDetection,
-    pub restart: Restart,
-    /// Whether, after a restart, exits of containers that were started before it go undetected.
-    pub loses_monitors: bool,
-    /// Whether an exit goes undetected if a stop of its container was in progress when the runtime
-    /// ended.
-    pub loses_interrupted_stops: bool,
-    /// Whether containers that were never started are lost when the runtime is killed.
-    pub loses_created_containers: bool,
-    /// Whether a runtime waits for its subscribers to leave before it stops.
-    pub stops_after_streams: bool,
-    /// Whether streams stay open, and silent, when the runtime ends: another process keeps their
-    /// connections.
-    pub streams_outlive_daemon: bool,
-    pub early_streams: EarlyStreams,
-    /// Whether the exit of a container is lost while its monitor has no room on the disk.
-    pub loses_exits_on_full_disk: bool,
-    pub monitor_death: MonitorDeath,
-    pub monitor_freeze: MonitorFreeze,
-    /// The percentage of a grace period that the runtime waits.
-    pub grace_percent: u32,
-    /// The time for which a removed container is still listed.
-    pub listed_after_removal: Duration,
-    /// Whether the death of a sandbox's own process is detected.
-    pub detects_sandbox_deaths: bool,
-    /// Whether stopping a sandbox whose own process is dead ends its containers.
-    pub stops_dead_sandboxes: bool,
-    /// Whether a second stop only waits for the stop that is already in progress.
-    pub stops_wait_for_stops: bool,
-    /// Whether a stop signal is sent at all.
-    pub sends_stop_signal: bool,
-    pub stop_signals: StopSignals,
-    pub child_kill: ChildKill,
-    pub pod_kill: PodKill,
-    /// Whether calls succeed that cannot: without the image, the program, the handler.
-    pub accepts_invalid_calls: bool,
-    /// Whether an OOM kill ends all processes of a container with `memory.oom.group` set.
-    pub honours_oom_groups: bool,
-    /// Whether the streaming variants of the list calls are implemented.
-    pub streams_lists: bool,
-    /// Transitions without their required event.
-    pub suppressed: &'static [Transition],
-    /// Occurrences with an event although nothing changed.
-    pub spurious: &'static [NonTransition],
-    pub leftover: Leftover,
-    pub twin: Twin,
-    /// Whether containers stay listed when their sandbox is removed.
-    pub keeps_containers_of_removed_sandboxes: bool,
-    /// Whether a container that was ever started cannot be removed.
-    pub refuses_removal_of_started: bool,
-    /// Whether a container's process keeps running after the container has been removed.
-    pub leaks_processes: bool,
-    /// The resource that is never released.
-    pub leaks: Option<Resource>,
-    /// Whether each event without a receiver is logged.
-    pub logs_discards: bool,
-    /// Whether a container is removed again, without DELETED, when its `CreateContainer` call was
-    /// abandoned.
-    pub cleans_up_silently: bool,
-    /// Whether calls accept a unique prefix of a container id.
-    pub accepts_id_prefixes: bool,
-    /// Whether DELETED carries the id as given in the request, which may be a prefix.
-    pub reports_requested_id: bool,
-    /// Whether events show the pod's most recent sandbox instead of the one they concern.
-    pub resolves_sandbox_by_pod_uid: bool,
-    /// Whether the exit of a container is reported under the id of the container whose PID
-    /// namespace it shares.
-    pub reports_pid_target: bool,
-    /// Whether an exit is reported when the fatal signal arrives, before the core dump is written.
-    pub reports_exit_at_signal: bool,
-    pub sandbox_stop_exit_code: i32,
-    pub exit_code: fn(ProcessExit) -> i32,
-    pub exit_reason: fn(ProcessExit) -> &'static str,
+/// A struct whose fields have the given defaults.
+macro_rules! with_defaults {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$doc:meta])* pub $field:ident: $type:ty = $default:expr,)+
+    }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+    };
 }
 
-impl Default for Behaviour {
-    fn default() -> Self {
-        Self {
-            lateness_percent: 100,
-            events: Vec::new(),
-            replies: Vec::new(),
-            stream_support: StreamSupport::default(),
-            fan_out: FanOutPolicy::default(),
-            replay: Replay::default(),
-            queue: limits::MODEL_QUEUE,
-            full_queue: FullQueue::default(),
-            lists_wait_for_events: false,
-            effective_after: Duration::ZERO,
-            sends_headers_at_once: true,
-            honours_deadlines: true,
-            max_stream_age: None,
-            zombie_subscribers: false,
-            siblings: Order::default(),
-            reports_containers: true,
-            exit_detection: ExitDetection::default(),
-            restart: Restart::default(),
-            loses_monitors: false,
-            early_streams: EarlyStreams::default(),
-            loses_exits_on_full_disk: false,
-            loses_interrupted_stops: false,
-            loses_created_containers: false,
-            stops_after_streams: false,
-            streams_outlive_daemon: false,
-            monitor_death: MonitorDeath::default(),
-            monitor_freeze: MonitorFreeze::default(),
-            grace_percent: 100,
-            listed_after_removal: Duration::ZERO,
-            detects_sandbox_deaths: true,
-            stops_dead_sandboxes: true,
-            stops_wait_for_stops: false,
-            sends_stop_signal: true,
-            stop_signals: StopSignals::default(),
-            child_kill: ChildKill::default(),
-            pod_kill: PodKill::default(),
-            accepts_invalid_calls: false,
-            honours_oom_groups: true,
-            streams_lists: true,
-            suppressed: &[],
-            spurious: &[],
-            leftover: Leftover::default(),
-            twin: Twin::default(),
-            keeps_containers_of_removed_sandboxes: false,
-            refuses_removal_of_started: false,
-            leaks_processes: false,
-            leaks: None,
-            logs_discards: false,
-            cleans_up_silently: false,
-            accepts_id_prefixes: true,
-            reports_requested_id: false,
-            resolves_sandbox_by_pod_uid: false,
-            reports_pid_target: false,
-            reports_exit_at_signal: false,
-            sandbox_stop_exit_code: 137,
-            exit_code: |end| end.code,
-            exit_reason: reason,
-        }
+with_defaults! {
+    #[derive(Clone, Debug)]
+    #[expect(
+        clippy::struct_excessive_bools,
+        reason = "each is a way of being wrong, independent of the others"
+    )]
+    pub struct Behaviour {
+        /// Factor, in percent, by which all deliberate delays are multiplied.
+        pub lateness_percent: u32 = 100,
+        /// Hooks that each event passes, in this order, on its way to each subscriber.
+        pub events: Vec<EventHook> = Vec::new(),
+        /// Hooks that each answer passes, in this order, on its way to its caller.
+        pub replies: Vec<ReplyHook> = Vec::new(),
+        pub stream_support: StreamSupport = StreamSupport::default(),
+        pub fan_out: FanOutPolicy = FanOutPolicy::default(),
+        pub replay: Replay = Replay::default(),
+        /// The maximum number of queued events of a subscriber that does not read.
+        pub queue: usize = limits::MODEL_QUEUE,
+        pub full_queue: FullQueue = FullQueue::default(),
+        /// Whether `ListContainers` blocks while a full queue blocks the event stream.
+        pub lists_wait_for_events: bool = false,
+        /// The delay after which a subscription becomes effective.
+        pub effective_after: Duration = Duration::ZERO,
+        /// Whether response headers are sent before the first event.
+        pub sends_headers_at_once: bool = true,
+        /// Whether a stream ends at the client's deadline.
+        pub honours_deadlines: bool = true,
+        /// The age at which the server closes a stream with OK; never if absent.
+        pub max_stream_age: Option<Duration> = None,
+        /// Whether a disconnected subscriber consumes one more event, as with containerd 1.7.
+        pub zombie_subscribers: bool = false,
+        /// The order of containers in snapshots, in lists, and when their sandbox is stopped.
+        pub siblings: Order = Order::default(),
+        /// Whether `PodSandboxStatus` includes the sandbox's container statuses and their
+        /// timestamp, as CRI-O does; containerd 2.1 does not.
+        pub reports_containers: bool = true,
+        pub exit_detection: ExitDetection = ExitDetection::default(),
+        pub restart: Restart = Restart::default(),
+        /// Whether, after a restart, exits of containers that were started before it go undetected.
+        pub loses_monitors: bool = false,
+        /// Whether an exit goes undetected if a stop of its container was in progress when the
+        /// runtime ended.
+        pub loses_interrupted_stops: bool = false,
+        /// Whether containers that were never started are lost when the runtime is killed.
+        pub loses_created_containers: bool = false,
+        /// Whether a runtime waits for its subscribers to leave before it stops.
+        pub stops_after_streams: bool = false,
+        /// Whether streams stay open, and silent, when the runtime ends: another process keeps
+        /// their connections.
+        pub streams_outlive_daemon: bool = false,
+        pub early_streams: EarlyStreams = EarlyStreams::default(),
+        /// Whether the exit of a container is lost while its monitor has no room on the disk.
+        pub loses_exits_on_full_disk: bool = false,
+        pub monitor_death: MonitorDeath = MonitorDeath::default(),
+        pub monitor_freeze: MonitorFreeze = MonitorFreeze::default(),
+        /// The percentage of a grace period that the runtime waits.
+        pub grace_percent: u32 = 100,
+        /// The time for which a removed container is still listed.
+        pub listed_after_removal: Duration = Duration::ZERO,
+        /// Whether the death of a sandbox's own process is detected.
+        pub detects_sandbox_deaths: bool = true,
+        /// Whether stopping a sandbox whose own process is dead ends its containers.
+        pub stops_dead_sandboxes: bool = true,
+        /// Whether a second stop only waits for the stop that is already in progress.
+        pub stops_wait_for_stops: bool = false,
+        /// Whether a stop signal is sent at all.
+        pub sends_stop_signal: bool = true,
+        pub stop_signals: StopSignals = StopSignals::default(),
+        pub child_kill: ChildKill = ChildKill::default(),
+        pub pod_kill: PodKill = PodKill::default(),
+        /// Whether calls succeed that cannot: without the image, the program, the handler.
+        pub accepts_invalid_calls: bool = false,
+        /// Whether an OOM kill ends all processes of a container with `memory.oom.group` set.
+        pub honours_oom_groups: bool = true,
+        /// Whether the streaming variants of the list calls are implemented.
+        pub streams_lists: bool = true,
+        /// Transitions without their required event.
+        pub suppressed: &'static [Transition] = &[],
+        /// Occurrences with an event although nothing changed.
+        pub spurious: &'static [NonTransition] = &[],
+        pub leftover: Leftover = Leftover::default(),
+        pub twin: Twin = Twin::default(),
+        /// Whether containers stay listed when their sandbox is removed.
+        pub keeps_containers_of_removed_sandboxes: bool = false,
+        /// Whether a container that was ever started cannot be removed.
+        pub refuses_removal_of_started: bool = false,
+        /// Whether a container's process keeps running after the container has been removed.
+        pub leaks_processes: bool = false,
+        /// The resource that is never released.
+        pub leaks: Option<Resource> = None,
+        /// Whether each event without a receiver is logged.
+        pub logs_discards: bool = false,
+        /// Whether a container is removed again, without DELETED, when its `CreateContainer` call
+        /// was abandoned.
+        pub cleans_up_silently: bool = false,
+        /// Whether calls accept a unique prefix of a container id.
+        pub accepts_id_prefixes: bool = true,
+        /// Whether DELETED carries the id as given in the request, which may be a prefix.
+        pub reports_requested_id: bool = false,
+        /// Whether events show the pod's most recent sandbox instead of the one they concern.
+        pub resolves_sandbox_by_pod_uid: bool = false,
+        /// Whether the exit of a container is reported under the id of the container whose PID
+        /// namespace it shares.
+        pub reports_pid_target: bool = false,
+        /// Whether an exit is reported when the fatal signal arrives, before the core dump is
+        /// written.
+        pub reports_exit_at_signal: bool = false,
+        pub sandbox_stop_exit_code: i32 = 137,
+        pub exit_code: fn(ProcessExit) -> i32 = |end| end.code,
+        pub exit_reason: fn(ProcessExit) -> &'static str = reason,
     }
 }
 

@@ -7,12 +7,46 @@
 //! and `behaviour` the model itself. Defects that only change events and answers can also be
 //! applied to a real runtime, by a [`Relay`](super::Relay).
 
+use super::behaviour::{Behaviour, EventHook, ReplyHook};
+
+/// The table of this name, with a row for each defect: its name, what it does, and how. It `sets`
+/// fields of the [`Behaviour`], or `behaves` in a way that takes statements. It `changes` each
+/// event in place, `drops` or `delays` it where the body is true or longer than nothing, or
+/// `delivers` other items: each by the event, and the [`HookContext`](super::HookContext) if that
+/// is named. Such a hook depends only on the events of one pod, unless it is one `of_stream`. It
+/// `answers` otherwise, by the answer to change, and the request if that is named.
+macro_rules! defects {
+    ($table:ident: $($name:literal $how:ident $(($($by:tt),+))? { $($what:tt)+ })+) => {
+        pub(super) const $table: &[super::Row] = &[
+            $(($name, fault!($how $(($($by),+))? { $($what)+ }))),+
+        ];
+    };
+}
+
+/// The [`Fault`] of a row.
+macro_rules! fault {
+    (sets { $($field:ident = $value:expr),+ $(,)? }) => {
+        Fault::Behaviour(|it| { $(it.$field = $value;)+ })
+    };
+    (behaves($it:tt) { $($how:tt)+ }) => { Fault::Behaviour(|$it| { $($how)+ }) };
+    ($hook:ident($it:tt) $how:tt) => { fault!($hook(_, $it) $how) };
+    (answers($by:tt, $it:tt) $how:tt) => { Fault::Replies(|$by, $it| $how) };
+    (changes($by:tt, $it:tt) $how:tt) => { Fault::Events(EventHook::Change(|$by, $it| $how)) };
+    (drops($by:tt, $it:tt) $how:tt) => { Fault::Events(EventHook::Drop(|$by, $it| $how)) };
+    (delays($by:tt, $it:tt) $how:tt) => { Fault::Events(EventHook::Delay(|$by, $it| $how)) };
+    (delivers($by:tt, $it:tt) $how:tt) => { Fault::Events(EventHook::Deliver(|$by, $it| $how)) };
+    (drops_of_stream($by:tt, $it:tt) $how:tt) => {
+        Fault::Stream(EventHook::Drop(|$by, $it| $how))
+    };
+    (delivers_of_stream($by:tt, $it:tt) $how:tt) => {
+        Fault::Stream(EventHook::Deliver(|$by, $it| $how))
+    };
+}
+
 mod behaviour;
 mod replies;
 mod statuses;
 mod stream;
-
-use super::behaviour::{Behaviour, EventHook, ReplyHook};
 
 /// A defect's name and implementation.
 #[derive(Clone, Copy, Debug)]

@@ -365,8 +365,8 @@ pub(super) fn apply_hooks(
                 held: &mut memory.held,
                 random,
             };
-            let apply_reply_hooks = hook(&mut context, *event).into_iter();
-            passed.extend(apply_reply_hooks.map(|delivery| delivery.delayed(after)));
+            let items = hook.apply(&mut context, *event).into_iter();
+            passed.extend(items.map(|delivery| delivery.delayed(after)));
             memory.seen += 1;
         }
         deliveries = passed;

@@ -324,10 +324,7 @@ mod tests {
     fn a_delayed_answer_is_waited_for() {
         const HOUR: Duration = Duration::from_secs(3600);
         let slow = Behaviour {
-            replies: vec![|_, mut answer| {
-                answer.after = Some(HOUR);
-                answer
-            }],
+            replies: vec![|_, answer| answer.after = Some(HOUR)],
             ..Behaviour::default()
         };
         let reactor = Reactor::simulated().unwrap();

@@ -73,7 +73,7 @@ impl Backend for Relay {
             result: self.client().await?.call(&request).await,
         };
         for hook in &self.replies {
-            answer = hook(&request, answer);
+            hook(&request, &mut answer);
         }
         match answer.after {
             Some(Duration::ZERO) => {}

@@ -528,12 +528,11 @@ fn one_call_that_hangs_holds_up_no_other_object() {
     static STOPS: AtomicU32 = AtomicU32::new(0);
     const PODS: u32 = 12;
     let mut behaviour = Behaviour::default();
-    behaviour.replies.push(|request, mut answer| {
+    behaviour.replies.push(|request, answer| {
         let stops = matches!(request, Request::StopSandbox(_));
         if stops && STOPS.fetch_add(1, Ordering::Relaxed) == 0 {
             answer.after = None;
         }
-        answer
     });
     let reactor = Reactor::simulated().expect("a reactor");
     let removed_after = reactor.runtime().block_on(async {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::history::EventKind;
+use crate::model::behaviour::EventHook;
 use crate::model::{
     Delivery, FanOutPolicy, FullQueue, HookContext, NonTransition, Order, Replay, StreamSupport,
 };
@@ -162,7 +163,7 @@ fn twice_and_late(context: &mut HookContext<'_>, event: Event) -> Vec<Delivery> 
 #[test]
 fn hooks_apply_to_each_stream_in_turn() {
     let apply_reply_hooks =
-        with(|behaviour| behaviour.events = vec![twice_and_late, twice_and_late]);
+        with(|behaviour| behaviour.events = vec![EventHook::Deliver(twice_and_late); 2]);
     let mut harness = Harness::new(apply_reply_hooks);
     harness.sandbox("a");
     harness.expect_events(&["STARTED sandbox: READY []"; 4]);
@@ -175,13 +176,12 @@ fn hooks_apply_to_each_stream_in_turn() {
 #[test]
 fn hooks_change_answers_or_keep_them() {
     let late = with(|behaviour| {
-        behaviour.replies = vec![|request, mut answer| {
+        behaviour.replies = vec![|request, answer| {
             answer.after = match request {
                 Request::Version => Some(SECOND),
                 Request::ListImages => None,
                 _ => answer.after,
             };
-            answer
         }];
     });
     let mut harness = Harness::new(late);

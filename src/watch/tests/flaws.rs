@@ -23,7 +23,7 @@ pub(super) enum Flaw {
 
 impl Flaw {
     pub(super) fn behaviour(self) -> Behaviour {
-        let hook: Option<fn(&Request, Answer) -> Answer> = match self {
+        let hook: Option<fn(&Request, &mut Answer)> = match self {
             Self::None => None,
             Self::ListsFail => Some(lists_fail),
             Self::ListsTake6s => Some(lists_take_6s),
@@ -40,15 +40,14 @@ impl Flaw {
     }
 }
 
-fn called(mut answer: Answer, name: &str, version: &str) -> Answer {
+fn called(answer: &mut Answer, name: &str, version: &str) {
     if let Ok(Reply::Version(runtime)) = &mut answer.result {
         name.clone_into(&mut runtime.runtime_name);
         version.clone_into(&mut runtime.runtime_version);
     }
-    answer
 }
 
-fn lists_fail(request: &Request, mut answer: Answer) -> Answer {
+fn lists_fail(request: &Request, answer: &mut Answer) {
     if matches!(request, Request::ListContainers { .. }) {
         answer.result = Err(CallFault {
             code: StatusCode(13),
@@ -56,10 +55,9 @@ fn lists_fail(request: &Request, mut answer: Answer) -> Answer {
             deadline: Duration::ZERO,
         });
     }
-    answer
 }
 
-fn lists_take_6s(request: &Request, mut answer: Answer) -> Answer {
+fn lists_take_6s(request: &Request, answer: &mut Answer) {
     let lists = matches!(
         request,
         Request::ListContainers { .. } | Request::ListSandboxes(_)
@@ -67,30 +65,27 @@ fn lists_take_6s(request: &Request, mut answer: Answer) -> Answer {
     if lists {
         answer.after = Some(Duration::from_secs(6));
     }
-    answer
 }
 
-fn long_lists(_: &Request, mut answer: Answer) -> Answer {
+fn long_lists(_: &Request, answer: &mut Answer) {
     if let Ok(Reply::Containers(listed)) = &mut answer.result
         && let Some(first) = listed.first_mut()
     {
         let filler = ("filler".to_owned(), "x".repeat(6 << 20));
         first.labels.extend([filler]);
     }
-    answer
 }
 
-fn status_hangs(_: &Request, mut answer: Answer) -> Answer {
+fn status_hangs(_: &Request, answer: &mut Answer) {
     if let Ok(Reply::ContainerStatus(report)) = &answer.result {
         let metadata = report.status.metadata.as_ref();
         if metadata.is_some_and(|metadata| &*metadata.name == "stuck") {
             answer.after = None;
         }
     }
-    answer
 }
 
-fn unknown(_: &Request, mut answer: Answer) -> Answer {
+fn unknown(_: &Request, answer: &mut Answer) {
     let shown = |metadata: Option<&ContainerMetadata>, state| match metadata {
         Some(own) if &*own.name == "stray" => ContainerState::Unknown(3),
         Some(own) if &*own.name == "lost" && state == ContainerState::Exited => {
@@ -110,5 +105,4 @@ fn unknown(_: &Request, mut answer: Answer) -> Answer {
         }
         _ => {}
     }
-    answer
 }

@@ -95,7 +95,7 @@ fn a_container_that_runs_on_without_its_monitor_is_skipped_soon() {
 #[test]
 fn a_handler_that_runs_no_sandbox_is_named() {
     let mut behaviour = Behaviour::default();
-    behaviour.replies.push(|request, mut answer| {
+    behaviour.replies.push(|request, answer| {
         if matches!(request, Request::RunSandbox(spec) if spec.runtime_handler == "other") {
             answer.result = Err(CallFault {
                 code: StatusCode::UNKNOWN,
@@ -103,7 +103,6 @@ fn a_handler_that_runs_no_sandbox_is_named() {
                 deadline: Duration::ZERO,
             });
         }
-        answer
     });
     let seen = rehearsed(behaviour, cases(&["FEA-07"]));
     let (_, verdict, why) = &seen[0];
