@@ -19,6 +19,65 @@ pub use faults::*;
 pub use observe::*;
 pub use waits::*;
 
+/// Defines mappings of a case file, each with its form, for error messages. A key of the type
+/// `bool` or [`CallOutcome`], of an `Option` or of a map may be absent.
+macro_rules! keys {
+    ($($(#[$meta:meta])* $name:ident: $form:literal { $($keys:tt)* })+) => {
+        $(keys! { [$(#[$meta])* $name: $form] [] $($keys)* })+
+    };
+    ([$(#[$meta:meta])* $name:ident: $form:literal] [$($done:tt)*]) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = $form)]
+        pub struct $name { $($done)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: bool, $($rest:tt)*) => {
+        keys! { $of $done [$(#[$meta])* #[serde(default)] pub $key: bool] $($rest)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: CallOutcome, $($rest:tt)*) => {
+        keys! { $of $done [$(#[$meta])* #[serde(default)] pub $key: CallOutcome] $($rest)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: Duration, $($rest:tt)*) => {
+        keys! { $of $done [$(#[$meta])* #[serde(with = "Span")] pub $key: Duration] $($rest)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: Option<Duration>, $($rest:tt)*) => {
+        keys! { $of $done [
+            $(#[$meta])*
+            #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
+            pub $key: Option<Duration>
+        ] $($rest)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: Option<$type:ty>, $($rest:tt)*) => {
+        keys! { $of $done [
+            $(#[$meta])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $key: Option<$type>
+        ] $($rest)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: BTreeMap<$($type:ty),+>, $($rest:tt)*) => {
+        keys! { $of $done [
+            $(#[$meta])*
+            #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+            pub $key: BTreeMap<$($type),+>
+        ] $($rest)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: EventKind, $($rest:tt)*) => {
+        keys! { $of $done [
+            $(#[$meta])*
+            #[serde(deserialize_with = "kind_words::one")]
+            #[schemars(with = "kind_words::Word")]
+            pub $key: EventKind
+        ] $($rest)* }
+    };
+    ($of:tt [$($done:tt)*] [$($key:tt)*] $($rest:tt)*) => {
+        keys! { $of [$($done)* $($key)*,] $($rest)* }
+    };
+    ($of:tt $done:tt $(#[$meta:meta])* $key:ident: $type:ty, $($rest:tt)*) => {
+        keys! { $of $done [$(#[$meta])* pub $key: $type] $($rest)* }
+    };
+}
+pub(super) use keys;
+
 /// Gives another macro the list of all step words: a line for each, with its meaning, the word and
 /// its type.
 macro_rules! for_each_step {
@@ -126,9 +185,11 @@ macro_rules! define_step {
                 }
             }
 
-            pub(super) fn rules(&self) -> &dyn StepRules {
+            /// Reports the problems of the keys, and declares the needs, names and calls of the
+            /// step.
+            pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
                 match self {
-                    $(Self::$variant(step) => step,)+
+                    $(Self::$variant(step) => step.check(walk),)+
                 }
             }
         }
@@ -139,28 +200,32 @@ for_each_step!(define_step);
 impl Step {
     /// Whether it only says how the steps inside it are taken, and has no effect itself.
     pub fn is_block(&self) -> bool {
-        self.rules().is_block()
-    }
-}
-
-/// The rule of a step word.
-pub(super) trait StepRules {
-    /// Reports the problems of the keys, and declares the needs, names and calls of the step.
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>);
-
-    /// Whether the step only says how those inside it are taken, and has no effect itself.
-    fn is_block(&self) -> bool {
-        false
+        matches!(
+            self,
+            Self::Parallel(_)
+                | Self::Repeat(_)
+                | Self::AnotherClient(_)
+                | Self::CallsReturnWithin(_)
+                | Self::StepClock(_)
+        )
     }
 
     /// Whether it makes calls to the runtime.
     fn makes_calls(&self) -> bool {
-        true
+        let without = matches!(
+            self,
+            Self::Kill(_) | Self::KillSandbox(_) | Self::Pause(_) | Self::ProcessExited(_)
+        );
+        !without
     }
 
     /// Whether it has a use in a case about a runtime without events.
-    fn works_without_events(&self) -> bool {
-        false
+    pub(super) fn works_without_events(&self) -> bool {
+        match self {
+            Self::Subscribe(_) | Self::Unsubscribe(_) | Self::AwaitEnd(_) => true,
+            Self::Call(step) => step.method == Method::Version,
+            _ => false,
+        }
     }
 }
 

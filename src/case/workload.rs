@@ -9,10 +9,79 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
+use super::steps::keys;
 use super::validate::Walk;
 use super::{Need, Span, limits};
 use crate::checks::duration::{Words, pattern};
 use crate::history::Signal;
+
+keys! {
+    /// Exit by itself.
+    ExitSpec: "an exit such as `{code: 42, after: 300ms}`" {
+        /// The exit code.
+        code: Number,
+        /// The time after the start.
+        #[serde(default)]
+        after: Delay,
+    }
+
+    /// Exit by itself at a time counted from the case's first step, however late it was started:
+    /// containers with the same time exit together.
+    ExitAtSpec: "an exit such as `{code: 0, time: 8s}`" {
+        /// The exit code.
+        code: Number,
+        /// The time after the case's first step.
+        time: Duration,
+    }
+
+    /// Die by a signal, as the init of a container by that of a fault: the init of a container does
+    /// not die of other signals that it sends to itself.
+    DieSpec: "a death such as `{signal: 11, after: 300ms}`" {
+        /// The signal: 4, 5, 7 or 11, for which every architecture has a fault; for a command in a
+        /// container, any.
+        signal: Number,
+        /// The time after the start.
+        #[serde(default)]
+        after: Delay,
+    }
+
+    /// Run until a signal arrives, then exit with a code; SIGTERM and SIGINT end it with 143 and
+    /// 130.
+    UntilSignalSpec: "a signal and a code such as `{signal: SIGUSR1, code: 42}`" {
+        /// The signal.
+        signal: StopSignal,
+        /// The exit code.
+        code: Number,
+    }
+
+    /// Allocate more memory than the limit allows.
+    AllocateSpec: "an amount of memory such as `{mib: 64, after: 500ms}`" {
+        /// The amount of memory in MiB.
+        mib: u32,
+        /// The time after the start. A runtime watches for OOM kills only a little after it has
+        /// started the container, so that an instant one tests something else.
+        after: Duration,
+    }
+
+    /// Allocate more memory than the limit allows when SIGTERM arrives.
+    AllocateOnTermSpec: "an amount of memory such as `{mib: 64}`" {
+        /// The amount of memory in MiB.
+        mib: u32,
+    }
+
+    /// Have a child process allocate more memory than the limit allows, and outlive it.
+    AllocateInChildSpec:
+        "an amount of memory such as `{mib: 64, after: 500ms, then: 1s, code: 0}`" {
+        /// The amount of memory in MiB.
+        mib: u32,
+        /// The time after the start.
+        after: Duration,
+        /// The time that the container runs after the child's death.
+        then: Duration,
+        /// The exit code.
+        code: Number,
+    }
+}
 
 /// The workload of a container.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -154,64 +223,6 @@ fn check_amount(mib: u32, limit: Option<u32>, walk: &mut Walk<'_, '_>) {
     }
 }
 
-/// Exit by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "an exit such as `{code: 42, after: 300ms}`"
-)]
-pub struct ExitSpec {
-    /// The exit code.
-    pub code: Number,
-    /// The time after the start.
-    #[serde(default)]
-    pub after: Delay,
-}
-
-/// Exit by itself at a time counted from the case's first step, however late it was started:
-/// containers with the same time exit together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "an exit such as `{code: 0, time: 8s}`"
-)]
-pub struct ExitAtSpec {
-    /// The exit code.
-    pub code: Number,
-    /// The time after the case's first step.
-    #[serde(with = "Span")]
-    pub time: Duration,
-}
-
-/// Die by a signal, as the init of a container by that of a fault: the init of a container does not
-/// die of other signals that it sends to itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a death such as `{signal: 11, after: 300ms}`"
-)]
-pub struct DieSpec {
-    /// The signal: 4, 5, 7 or 11, for which every architecture has a fault; for a command in a
-    /// container, any.
-    pub signal: Number,
-    /// The time after the start.
-    #[serde(default)]
-    pub after: Delay,
-}
-
-/// Run until a signal arrives, then exit with a code; SIGTERM and SIGINT end it with 143 and 130.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a signal and a code such as `{signal: SIGUSR1, code: 42}`"
-)]
-pub struct UntilSignalSpec {
-    /// The signal.
-    pub signal: StopSignal,
-    /// The exit code.
-    pub code: Number,
-}
-
 /// A signal by which a container can be stopped instead of SIGTERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "a signal such as `SIGUSR1`")]
@@ -239,51 +250,6 @@ impl From<StopSignal> for Signal {
             StopSignal::User2 => Self::USER_2,
         }
     }
-}
-
-/// Allocate more memory than the limit allows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "an amount of memory such as `{mib: 64, after: 500ms}`"
-)]
-pub struct AllocateSpec {
-    /// The amount of memory in MiB.
-    pub mib: u32,
-    /// The time after the start. A runtime watches for OOM kills only a little after it has started
-    /// the container, so that an instant one tests something else.
-    #[serde(with = "Span")]
-    pub after: Duration,
-}
-
-/// Allocate more memory than the limit allows when SIGTERM arrives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "an amount of memory such as `{mib: 64}`"
-)]
-pub struct AllocateOnTermSpec {
-    /// The amount of memory in MiB.
-    pub mib: u32,
-}
-
-/// Have a child process allocate more memory than the limit allows, and outlive it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "an amount of memory such as `{mib: 64, after: 500ms, then: 1s, code: 0}`"
-)]
-pub struct AllocateInChildSpec {
-    /// The amount of memory in MiB.
-    pub mib: u32,
-    /// The time after the start.
-    #[serde(with = "Span")]
-    pub after: Duration,
-    /// The time that the container runs after the child's death.
-    #[serde(with = "Span")]
-    pub then: Duration,
-    /// The exit code.
-    pub code: Number,
 }
 
 /// A number, or the current item of the `repeat` around it.

@@ -5,9 +5,55 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Step, StepRules};
+use super::{Step, keys};
 use crate::case::validate::{Context, Walk};
 use crate::case::{Need, Span, limits};
+
+keys! {
+    /// One of several lists of steps that are taken concurrently.
+    Branch: "steps such as `{steps: […]}`" {
+        /// The steps.
+        steps: Vec<Step>,
+    }
+
+    /// Take steps several times. Names bound inside are bound again in each round. Later steps
+    /// cannot use them; in a check they mean the containers of all rounds.
+    RepeatStep: "a mapping with `times` or `items`, and `steps`" {
+        /// The number of rounds. Either this or `items`.
+        times: Option<u32>,
+        /// One round for each of these numbers; where a step takes a number, `item` is that of the
+        /// innermost `repeat` with items.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        items: Vec<u8>,
+        /// How many rounds may run concurrently.
+        #[serde(default = "one")]
+        workers: u32,
+        /// The steps of a round.
+        steps: Vec<Step>,
+    }
+
+    /// Take steps once for each runtime handler that `Status` reports. Their sandboxes have that
+    /// handler.
+    ForEachHandlerStep: "steps such as `{steps: […]}`" {
+        /// The steps for each handler.
+        steps: Vec<Step>,
+    }
+
+    /// Take steps as another client of the runtime, whose calls have a connection of their own.
+    /// Relists use the run's own connection.
+    AnotherClientStep: "steps such as `{steps: […]}`" {
+        /// The steps.
+        steps: Vec<Step>,
+    }
+
+    /// Take steps each call of which must return within a time. If one does not, the case fails.
+    CallsReturnWithinStep: "a bound and steps such as `{time: 5s, steps: […]}`" {
+        /// The longest time that a call of a conformant runtime may take.
+        time: Duration,
+        /// The steps.
+        steps: Vec<Step>,
+    }
+}
 
 /// Lists of steps that are taken concurrently. Names bound in one are local to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,20 +64,8 @@ pub struct ParallelStep {
     pub branches: Vec<Branch>,
 }
 
-/// One of several lists of steps that are taken concurrently.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
-pub struct Branch {
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for ParallelStep {
-    fn is_block(&self) -> bool {
-        true
-    }
-
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl ParallelStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         if self.branches.len() < 2 {
             walk.error("a block of one list has nothing to run in parallel");
         }
@@ -41,38 +75,12 @@ impl StepRules for ParallelStep {
     }
 }
 
-/// Take steps several times. Names bound inside are bound again in each round. Later steps cannot
-/// use them; in a check they mean the containers of all rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a mapping with `times` or `items`, and `steps`"
-)]
-pub struct RepeatStep {
-    /// The number of rounds. Either this or `items`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times: Option<u32>,
-    /// One round for each of these numbers; where a step takes a number, `item` is that of the
-    /// innermost `repeat` with items.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub items: Vec<u8>,
-    /// How many rounds may run concurrently.
-    #[serde(default = "one")]
-    pub workers: u32,
-    /// The steps of a round.
-    pub steps: Vec<Step>,
-}
-
 fn one() -> u32 {
     1
 }
 
-impl StepRules for RepeatStep {
-    fn is_block(&self) -> bool {
-        true
-    }
-
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl RepeatStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         let times = match (self.times, self.items.len()) {
             (Some(times), 0) => times,
             (None, items @ 1..) => u32::try_from(items).unwrap_or(u32::MAX),
@@ -104,61 +112,21 @@ impl StepRules for RepeatStep {
     }
 }
 
-/// Take steps once for each runtime handler that `Status` reports. Their sandboxes have that
-/// handler.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
-pub struct ForEachHandlerStep {
-    /// The steps for each handler.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for ForEachHandlerStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl ForEachHandlerStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Handlers]);
         walk.nested_scope("steps", &self.steps);
     }
 }
 
-/// Take steps as another client of the runtime, whose calls have a connection of their own. Relists
-/// use the run's own connection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
-pub struct AnotherClientStep {
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for AnotherClientStep {
-    fn is_block(&self) -> bool {
-        true
-    }
-
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl AnotherClientStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.steps(&self.steps);
     }
 }
 
-/// Take steps each call of which must return within a time. If one does not, the case fails.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a bound and steps such as `{time: 5s, steps: […]}`"
-)]
-pub struct CallsReturnWithinStep {
-    /// The longest time that a call of a conformant runtime may take.
-    #[serde(with = "Span")]
-    pub time: Duration,
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for CallsReturnWithinStep {
-    fn is_block(&self) -> bool {
-        true
-    }
-
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl CallsReturnWithinStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.span("time", Some(self.time));
         walk.steps(&self.steps);
     }

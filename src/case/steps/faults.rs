@@ -5,63 +5,121 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Step, StepRules};
+use super::{Step, keys};
 use crate::case::validate::{Context, Walk};
 use crate::case::{Need, Span, limits};
 use crate::history::Signal;
 
-/// Kill a container's process from the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a container such as `{container: c}`"
-)]
-pub struct KillStep {
-    /// The container.
-    pub container: String,
+keys! {
+    /// Kill a container's process from the host.
+    KillStep: "a container such as `{container: c}`" {
+        /// The container.
+        container: String,
+    }
+
+    /// Kill a sandbox's own process from the host.
+    KillSandboxStep: "a sandbox such as `{sandbox: pod}`" {
+        /// The sandbox.
+        sandbox: String,
+    }
+
+    /// Send a signal to a container's process from the host, without waiting for its effect.
+    SignalStep: "a container and a signal such as `{container: c, signal: SIGTERM}`" {
+        /// The container.
+        container: String,
+        /// The signal.
+        signal: ProcessSignal,
+    }
+
+    /// Take steps while a container is paused, which the CRI has no call for: the freezer of its
+    /// cgroup holds its processes, as `runc pause` has it do. With cgroup v1 not even SIGKILL ends
+    /// them. They run on when the steps are over.
+    PauseStep: "a container and steps such as `{container: c, steps: […]}`" {
+        /// The container.
+        container: String,
+        /// The steps.
+        steps: Vec<Step>,
+    }
+
+    /// Kill the runtime's monitor of a container from the host: the parent of the container's
+    /// process, such as containerd-shim, which all containers of the sandbox share, or conmon.
+    KillMonitorStep: "a container such as `{container: c}`" {
+        /// The container.
+        container: String,
+        /// The container's process is killed as well, while the monitor is frozen: it does not
+        /// notice.
+        with_container: bool,
+    }
+
+    /// Take steps while the runtime's monitor of a container is frozen by SIGSTOP: the parent of
+    /// the container's process, such as containerd-shim, which all containers of the sandbox share,
+    /// or conmon. It is continued when they are over.
+    FreezeMonitorStep: "a container and steps such as `{container: c, steps: […]}`" {
+        /// The container.
+        container: String,
+        /// The steps.
+        steps: Vec<Step>,
+    }
+
+    /// Take steps while the file system is full on which the runtime's monitor of a container
+    /// writes: conmon the exit code, containerd-shim the state of the sandbox. It has room again
+    /// when they are over.
+    FillDiskStep: "a container and steps such as `{container: c, steps: […]}`" {
+        /// The container.
+        container: String,
+        /// The steps.
+        steps: Vec<Step>,
+    }
+
+    /// Take steps while the host's wall clock is wrong. It is set right when they are over.
+    StepClockStep: "a step of the clock such as `{back: 10s, steps: […]}`" {
+        /// How far it is set back.
+        back: Option<Duration>,
+        /// How far it is set forward.
+        forward: Option<Duration>,
+        /// The steps.
+        steps: Vec<Step>,
+    }
+
+    /// Run the user's command that runs a container outside the CRI, until the command ends.
+    OutsideCriStep: "nothing, as in `outside-cri: {}`" {}
+
+    /// End the runtime and start it again, by the user's commands. The event stream is closed
+    /// before, and a new one is opened and proven live after.
+    #[derive(Default)]
+    RestartRuntimeStep: "how it ends, as in `restart-runtime: {by: kill}`" {
+        /// How it ends.
+        #[serde(default, skip_serializing_if = "RuntimeEndSpec::is_stop")]
+        by: RuntimeEndSpec,
+        /// The longest time that a conformant runtime may take to stop.
+        within: Option<Duration>,
+        /// How long it stays down, at least.
+        down: Option<Duration>,
+        /// The event stream is opened again as KEP-3386 plans it for a kubelet: at once when the
+        /// runtime has ended, and then after pauses of 1 s, 2 s, 4 s and so on. The first attempt
+        /// must succeed before which the runtime has answered a list.
+        back_off: bool,
+        /// Steps that begin before it ends, and whose calls are under way then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        during: Vec<Step>,
+        /// Steps between its end and its start, which make no calls.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        meanwhile: Vec<Step>,
+    }
 }
 
-impl StepRules for KillStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl KillStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
     }
-
-    fn makes_calls(&self) -> bool {
-        false
-    }
 }
 
-/// Kill a sandbox's own process from the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
-pub struct KillSandboxStep {
-    /// The sandbox.
-    pub sandbox: String,
-}
-
-impl StepRules for KillSandboxStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl KillSandboxStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::HostPid]);
         walk.sandbox("sandbox", &self.sandbox);
     }
-
-    fn makes_calls(&self) -> bool {
-        false
-    }
-}
-
-/// Send a signal to a container's process from the host, without waiting for its effect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a container and a signal such as `{container: c, signal: SIGTERM}`"
-)]
-pub struct SignalStep {
-    /// The container.
-    pub container: String,
-    /// The signal.
-    pub signal: ProcessSignal,
 }
 
 /// A signal that the host sends to a process.
@@ -109,80 +167,30 @@ impl From<ProcessSignal> for Signal {
     }
 }
 
-impl StepRules for SignalStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl SignalStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
     }
 }
 
-/// Take steps while a container is paused, which the CRI has no call for: the freezer of its cgroup
-/// holds its processes, as `runc pause` has it do. With cgroup v1 not even SIGKILL ends them. They
-/// run on when the steps are over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a container and steps such as `{container: c, steps: […]}`"
-)]
-pub struct PauseStep {
-    /// The container.
-    pub container: String,
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for PauseStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl PauseStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
         walk.steps(&self.steps);
     }
-
-    fn makes_calls(&self) -> bool {
-        false
-    }
 }
 
-/// Kill the runtime's monitor of a container from the host: the parent of the container's process,
-/// such as containerd-shim, which all containers of the sandbox share, or conmon.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "a container such as `{container: c}`"
-)]
-pub struct KillMonitorStep {
-    /// The container.
-    pub container: String,
-    /// The container's process is killed as well, while the monitor is frozen: it does not notice.
-    #[serde(default)]
-    pub with_container: bool,
-}
-
-impl StepRules for KillMonitorStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl KillMonitorStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Monitor]);
         walk.container("container", &self.container);
     }
 }
 
-/// Take steps while the runtime's monitor of a container is frozen by SIGSTOP: the parent of the
-/// container's process, such as containerd-shim, which all containers of the sandbox share, or
-/// conmon. It is continued when they are over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a container and steps such as `{container: c, steps: […]}`"
-)]
-pub struct FreezeMonitorStep {
-    /// The container.
-    pub container: String,
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for FreezeMonitorStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl FreezeMonitorStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::Monitor]);
         walk.forbid_other_cases("the runtime may be slow for other cases, too");
         walk.container("container", &self.container);
@@ -190,45 +198,13 @@ impl StepRules for FreezeMonitorStep {
     }
 }
 
-/// Take steps while the file system is full on which the runtime's monitor of a container writes:
-/// conmon the exit code, containerd-shim the state of the sandbox. It has room again when they are
-/// over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a container and steps such as `{container: c, steps: […]}`"
-)]
-pub struct FillDiskStep {
-    /// The container.
-    pub container: String,
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for FillDiskStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl FillDiskStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::SmallDisk]);
         walk.forbid_other_cases("other cases would have no room, either");
         walk.container("container", &self.container);
         walk.steps(&self.steps);
     }
-}
-
-/// Take steps while the host's wall clock is wrong. It is set right when they are over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a step of the clock such as `{back: 10s, steps: […]}`"
-)]
-pub struct StepClockStep {
-    /// How far it is set back.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub back: Option<Duration>,
-    /// How far it is set forward.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub forward: Option<Duration>,
-    /// The steps.
-    pub steps: Vec<Step>,
 }
 
 impl StepClockStep {
@@ -240,14 +216,8 @@ impl StepClockStep {
         };
         ns(self.forward).saturating_sub(ns(self.back))
     }
-}
 
-impl StepRules for StepClockStep {
-    fn is_block(&self) -> bool {
-        true
-    }
-
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ClockSteps]);
         walk.forbid_other_cases("the clock would be wrong for other cases, too");
         if self.back.is_some() == self.forward.is_some() {
@@ -264,46 +234,10 @@ impl StepRules for StepClockStep {
     }
 }
 
-/// Run the user's command that runs a container outside the CRI, until the command ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "nothing, as in `outside-cri: {}`")]
-pub struct OutsideCriStep {}
-
-impl StepRules for OutsideCriStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl OutsideCriStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::OutsideCri]);
     }
-}
-
-/// End the runtime and start it again, by the user's commands. The event stream is closed before,
-/// and a new one is opened and proven live after.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    default,
-    rename_all = "kebab-case",
-    expecting = "how it ends, as in `restart-runtime: {by: kill}`"
-)]
-pub struct RestartRuntimeStep {
-    /// How it ends.
-    #[serde(skip_serializing_if = "RuntimeEndSpec::is_stop")]
-    pub by: RuntimeEndSpec,
-    /// The longest time that a conformant runtime may take to stop.
-    #[serde(with = "Span", skip_serializing_if = "Option::is_none")]
-    pub within: Option<Duration>,
-    /// How long it stays down, at least.
-    #[serde(with = "Span", skip_serializing_if = "Option::is_none")]
-    pub down: Option<Duration>,
-    /// The event stream is opened again as KEP-3386 plans it for a kubelet: at once when the
-    /// runtime has ended, and then after pauses of 1 s, 2 s, 4 s and so on. The first attempt must
-    /// succeed before which the runtime has answered a list.
-    pub back_off: bool,
-    /// Steps that begin before it ends, and whose calls are under way then.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub during: Vec<Step>,
-    /// Steps between its end and its start, which make no calls.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub meanwhile: Vec<Step>,
 }
 
 /// How the runtime ends.
@@ -330,8 +264,8 @@ impl RuntimeEndSpec {
     }
 }
 
-impl StepRules for RestartRuntimeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl RestartRuntimeStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::RuntimeRestart]);
         walk.needs((self.by == RuntimeEndSpec::Kill).then_some(Need::RuntimeKill));
         walk.forbid_listeners();
@@ -347,7 +281,7 @@ impl StepRules for RestartRuntimeStep {
             };
             walk.within(at_once, |walk| walk.nested_scope("during", &self.during));
         }
-        if self.meanwhile.iter().any(|step| step.rules().makes_calls()) {
+        if self.meanwhile.iter().any(|step| step.makes_calls()) {
             walk.error_at("meanwhile", "no call can be made while the runtime is down")
                 .help("take such steps before or after");
         }

@@ -9,41 +9,93 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{Step, StepRules};
+use super::{Step, keys};
 use crate::case::diagnose::did_you_mean;
 use crate::case::validate::Walk;
 use crate::case::{Need, Span, kind_words};
 use crate::history::{EventKind, Holder, NoEventCall, NoEventCallTarget};
 
-/// List a sandbox's containers and read the status of each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
-pub struct RelistStep {
-    /// The sandbox.
-    pub sandbox: String,
+keys! {
+    /// List a sandbox's containers and read the status of each.
+    RelistStep: "a sandbox such as `{sandbox: pod}`" {
+        /// The sandbox.
+        sandbox: String,
+    }
+
+    /// List a pod's sandboxes and containers by each filter that the CRI has: by id, state, sandbox
+    /// and labels, one at a time and some together.
+    ListWithFiltersStep: "a sandbox such as `{sandbox: pod}`" {
+        /// The sandbox.
+        sandbox: String,
+        /// Use the calls that stream lists (KEP-5825).
+        streamed: bool,
+    }
+
+    /// Take steps, and ask the runtime the moment an event arrives. The step ends when both are
+    /// done. If the event does not arrive within the event timeout after the steps, the case fails.
+    OnEventStep:
+        "an event and what to read then, such as `{of: c, event: stopped, read: [containers]}`" {
+        /// The sandbox or container that the event is about. It must exist already.
+        of: String,
+        /// The event.
+        event: EventKind,
+        /// The calls to make then, one after the other.
+        read: Vec<Query>,
+        /// How much later to make the same calls once more.
+        read_again_after: Option<Duration>,
+        /// The steps.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<Step>,
+    }
+
+    /// Take steps, and make calls repeatedly until the steps are over, and once more then.
+    PollDuringStep:
+        "what to read during which steps, such as `{of: pod, read: [sandbox-status], steps: […]}`" {
+        /// The sandbox or container that the calls are about. It must exist already.
+        of: String,
+        /// The calls to make, one after the other.
+        read: Vec<Query>,
+        /// The steps.
+        steps: Vec<Step>,
+    }
+
+    /// Count resources of the runtime's process or of the case's pods, for a `no-growth` check.
+    /// Where foreign pods run, the numbers of the runtime prove nothing: the case is inconclusive.
+    MeasureStep: "a holder such as `{of: runtime}`" {
+        /// The holder of the resources. The case is inconclusive if a resource that its pods use
+        /// now is not seen: of `pods` if it has containers, and network namespaces if a sandbox has
+        /// its own network.
+        of: Holder,
+        /// How long the runtime may take to release more resources than at the first such step;
+        /// memory is not waited for. At once if absent.
+        within: Option<Duration>,
+        /// Of the `log`: the steps during which lines are counted. Nothing else is counted over
+        /// steps.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<Step>,
+    }
+
+    /// Make a call that no other step makes. Calls on an unknown id, `PullImage` and optional calls
+    /// may fail; the others must succeed.
+    CallStep: "a call such as `{method: ContainerStats, of: c}`" {
+        /// The method.
+        method: Method,
+        /// The sandbox or container that it is about, if it is about one.
+        of: Option<String>,
+        /// The call is made on an id, or an image, that does not exist.
+        unknown_id: bool,
+    }
 }
 
-impl StepRules for RelistStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl RelistStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.sandbox("sandbox", &self.sandbox);
         walk.names.relisted(&self.sandbox);
     }
 }
 
-/// List a pod's sandboxes and containers by each filter that the CRI has: by id, state, sandbox and
-/// labels, one at a time and some together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
-pub struct ListWithFiltersStep {
-    /// The sandbox.
-    pub sandbox: String,
-    /// Use the calls that stream lists (KEP-5825).
-    #[serde(default)]
-    pub streamed: bool,
-}
-
-impl StepRules for ListWithFiltersStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl ListWithFiltersStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs(self.streamed.then_some(Need::StreamedLists));
         walk.sandbox("sandbox", &self.sandbox);
     }
@@ -66,81 +118,23 @@ pub enum Query {
     SandboxStatus,
 }
 
-/// Take steps, and ask the runtime the moment an event arrives. The step ends when both are done.
-/// If the event does not arrive within the event timeout after the steps, the case fails.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "an event and what to read then, such as `{of: c, event: stopped, read: [containers]}`"
-)]
-pub struct OnEventStep {
-    /// The sandbox or container that the event is about. It must exist already.
-    pub of: String,
-    /// The event.
-    #[serde(deserialize_with = "kind_words::one")]
-    #[schemars(with = "kind_words::Word")]
-    pub event: EventKind,
-    /// The calls to make then, one after the other.
-    pub read: Vec<Query>,
-    /// How much later to make the same calls once more.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub read_again_after: Option<Duration>,
-    /// The steps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for OnEventStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl OnEventStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.span("read-again-after", self.read_again_after);
         walk.queries(&self.of, &self.read);
         walk.optional("steps", &self.steps);
     }
 }
 
-/// Take steps, and make calls repeatedly until the steps are over, and once more then.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "what to read during which steps, such as `{of: pod, read: [sandbox-status], steps: […]}`"
-)]
-pub struct PollDuringStep {
-    /// The sandbox or container that the calls are about. It must exist already.
-    pub of: String,
-    /// The calls to make, one after the other.
-    pub read: Vec<Query>,
-    /// The steps.
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for PollDuringStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl PollDuringStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.queries(&self.of, &self.read);
         walk.steps(&self.steps);
     }
 }
 
-/// Count resources of the runtime's process or of the case's pods, for a `no-growth` check. Where
-/// foreign pods run, the numbers of the runtime prove nothing: the case is inconclusive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a holder such as `{of: runtime}`")]
-pub struct MeasureStep {
-    /// The holder of the resources. The case is inconclusive if a resource that its pods use now is
-    /// not seen: of `pods` if it has containers, and network namespaces if a sandbox has its own
-    /// network.
-    pub of: Holder,
-    /// How long the runtime may take to release more resources than at the first such step; memory
-    /// is not waited for. At once if absent.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub within: Option<Duration>,
-    /// Of the `log`: the steps during which lines are counted. Nothing else is counted over steps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for MeasureStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl MeasureStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([match self.of {
             Holder::Log => Need::RuntimeLog,
             Holder::Runtime | Holder::Pods => Need::RuntimeProcess,
@@ -168,25 +162,6 @@ impl StepRules for MeasureStep {
         walk.names.measured(self.of, walk.around.times);
         walk.optional("steps", &self.steps);
     }
-}
-
-/// Make a call that no other step makes. Calls on an unknown id, `PullImage` and optional calls may
-/// fail; the others must succeed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "a call such as `{method: ContainerStats, of: c}`"
-)]
-pub struct CallStep {
-    /// The method.
-    pub method: Method,
-    /// The sandbox or container that it is about, if it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
-    /// The call is made on an id, or an image, that does not exist.
-    #[serde(default)]
-    pub unknown_id: bool,
 }
 
 /// A method of the CRI that the step `call` can call.
@@ -264,8 +239,8 @@ impl Method {
     }
 }
 
-impl StepRules for CallStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl CallStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         let method = self.method.name();
         let subject = self.method.subject();
         if matches!(subject, Subject::Missing) != self.unknown_id {
@@ -292,10 +267,6 @@ impl StepRules for CallStep {
             }
             (Subject::Nothing | Subject::Missing, None) => {}
         }
-    }
-
-    fn works_without_events(&self) -> bool {
-        self.method == Method::Version
     }
 }
 

@@ -6,64 +6,106 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Step, StepRules};
+use super::{Step, keys};
 use crate::case::validate::Walk;
 use crate::case::{Need, Span, kind_words};
 use crate::checks::Kind;
 use crate::history::EventKind;
 
-/// Close the event stream and open a new one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "nothing, as in `resubscribe: {}`")]
-pub struct ResubscribeStep {
-    /// Steps between the two, while the run does not listen.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub meanwhile: Vec<Step>,
-}
+keys! {
+    /// Close the event stream and open a new one.
+    #[derive(Default)]
+    ResubscribeStep: "nothing, as in `resubscribe: {}`" {
+        /// Steps between the two, while the run does not listen.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        meanwhile: Vec<Step>,
+    }
 
-impl StepRules for ResubscribeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
-        walk.forbid_listeners();
-        walk.optional("meanwhile", &self.meanwhile);
+    /// Open a subscription in addition to the stream that all cases read. Unless an earlier step
+    /// closes it, it is closed when the steps are over.
+    SubscribeStep: "a subscription such as `{as: b}`" {
+        /// The name by which later steps and checks refer to it.
+        #[serde(rename = "as")]
+        binding: String,
+        /// The connection that it uses.
+        #[serde(default)]
+        connection: ConnectionSpec,
+        /// It stops reading once it is live.
+        stalls: bool,
+        /// It is a process of its own: SIGSTOP stops it where it `stalls`, `resume` continues it,
+        /// and `hang-up` kills it. Stopped, it neither reads nor answers nor closes, like a
+        /// consumer that hangs or whose machine is frozen. On the model it is a task of the suite,
+        /// like any other.
+        own_process: bool,
+        /// The deadline of the call.
+        deadline: Option<Duration>,
+        /// The time after which it counts as live without an event that proves it. If absent, the
+        /// step waits for such an event.
+        effective: Option<Duration>,
+        /// Its request has fields that the CRI does not define.
+        unknown_fields: bool,
+        /// The value of the HTTP/2 header `:authority`.
+        authority: Option<String>,
+    }
+
+    /// Close a subscription.
+    UnsubscribeStep: "a subscription such as `{subscription: b}`" {
+        /// The subscription.
+        subscription: String,
+        /// Close its connection without cancelling the call, as when the subscriber is killed.
+        hang_up: bool,
+    }
+
+    /// Let a subscriber that has stopped reading read on.
+    ResumeStep: "a subscription such as `{subscription: b}`" {
+        /// The subscription.
+        subscription: String,
+    }
+
+    /// Wait until an event has arrived. If it does not, the case fails; but if it is STOPPED and
+    /// the container still runs, the case is inconclusive.
+    AwaitStep: "an event such as `{of: c, event: started}`" {
+        /// The sandbox or container that the event is about.
+        of: String,
+        /// The event.
+        event: EventKind,
+        /// The longest time that a conformant runtime may take; the event timeout of the run if
+        /// absent.
+        within: Option<Duration>,
+    }
+
+    /// Wait until the runtime has ended a subscription. If it does not, the case fails.
+    AwaitEndStep: "a subscription such as `{of: b, within: 5s}`" {
+        /// The subscription.
+        of: String,
+        /// The longest time that a conformant runtime may take.
+        within: Duration,
+    }
+
+    /// Wait until the host shows no process of a container. If one lives on, the case fails.
+    ProcessExitedStep: "a container such as `{container: c}`" {
+        /// The container.
+        container: String,
+        /// The longest time that a conformant runtime may take; none if absent.
+        within: Option<Duration>,
+    }
+
+    /// Wait for a time in which no event may arrive on any stream, and no stream may end.
+    StaysSilentStep: "a time such as `{for: 5s}`" {
+        /// The time, from the end of the steps.
+        #[serde(rename = "for")]
+        time: Duration,
+        /// Steps that come first, and cause no event.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<Step>,
     }
 }
 
-/// Open a subscription in addition to the stream that all cases read. Unless an earlier step closes
-/// it, it is closed when the steps are over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "a subscription such as `{as: b}`"
-)]
-pub struct SubscribeStep {
-    /// The name by which later steps and checks refer to it.
-    #[serde(rename = "as")]
-    pub binding: String,
-    /// The connection that it uses.
-    #[serde(default)]
-    pub connection: ConnectionSpec,
-    /// It stops reading once it is live.
-    #[serde(default)]
-    pub stalls: bool,
-    /// It is a process of its own: SIGSTOP stops it where it `stalls`, `resume` continues it, and
-    /// `hang-up` kills it. Stopped, it neither reads nor answers nor closes, like a consumer that
-    /// hangs or whose machine is frozen. On the model it is a task of the suite, like any other.
-    #[serde(default)]
-    pub own_process: bool,
-    /// The deadline of the call.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Duration>,
-    /// The time after which it counts as live without an event that proves it. If absent, the step
-    /// waits for such an event.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub effective: Option<Duration>,
-    /// Its request has fields that the CRI does not define.
-    #[serde(default)]
-    pub unknown_fields: bool,
-    /// The value of the HTTP/2 header `:authority`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authority: Option<String>,
+impl ResubscribeStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        walk.forbid_listeners();
+        walk.optional("meanwhile", &self.meanwhile);
+    }
 }
 
 /// The connection that a subscription uses.
@@ -80,8 +122,8 @@ pub enum ConnectionSpec {
     Calls,
 }
 
-impl StepRules for SubscribeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl SubscribeStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         if self.effective.is_none() && !walk.has_events() {
             walk.error("no event can prove it live where there are none")
                 .help("add `effective: 250ms`");
@@ -104,79 +146,26 @@ impl StepRules for SubscribeStep {
         }
         walk.bind(&self.binding, Kind::Subscription { own });
     }
-
-    fn works_without_events(&self) -> bool {
-        true
-    }
 }
 
-/// Close a subscription.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "a subscription such as `{subscription: b}`"
-)]
-pub struct UnsubscribeStep {
-    /// The subscription.
-    pub subscription: String,
-    /// Close its connection without cancelling the call, as when the subscriber is killed.
-    #[serde(default)]
-    pub hang_up: bool,
-}
-
-impl StepRules for UnsubscribeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl UnsubscribeStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         let shared = walk.subscription("subscription", &self.subscription) == Some(false);
         if self.hang_up && shared {
             walk.error_at("hang-up", "the connection is that of the calls")
                 .help("let the subscription have a connection of its own");
         }
     }
-
-    fn works_without_events(&self) -> bool {
-        true
-    }
 }
 
-/// Let a subscriber that has stopped reading read on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a subscription such as `{subscription: b}`"
-)]
-pub struct ResumeStep {
-    /// The subscription.
-    pub subscription: String,
-}
-
-impl StepRules for ResumeStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl ResumeStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.subscription("subscription", &self.subscription);
     }
 }
 
-/// Wait until an event has arrived. If it does not, the case fails; but if it is STOPPED and the
-/// container still runs, the case is inconclusive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "an event such as `{of: c, event: started}`"
-)]
-pub struct AwaitStep {
-    /// The sandbox or container that the event is about.
-    pub of: String,
-    /// The event.
-    #[serde(deserialize_with = "kind_words::one")]
-    #[schemars(with = "kind_words::Word")]
-    pub event: EventKind,
-    /// The longest time that a conformant runtime may take; the event timeout of the run if absent.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub within: Option<Duration>,
-}
-
-impl StepRules for AwaitStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl AwaitStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.sandbox_or_container("of", &self.of);
         walk.span("within", self.within);
         if self.within.is_some_and(|within| within.is_zero()) {
@@ -185,71 +174,23 @@ impl StepRules for AwaitStep {
     }
 }
 
-/// Wait until the runtime has ended a subscription. If it does not, the case fails.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a subscription such as `{of: b, within: 5s}`"
-)]
-pub struct AwaitEndStep {
-    /// The subscription.
-    pub of: String,
-    /// The longest time that a conformant runtime may take.
-    #[serde(with = "Span")]
-    pub within: Duration,
-}
-
-impl StepRules for AwaitEndStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl AwaitEndStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.subscription("of", &self.of);
         walk.span("within", Some(self.within));
     }
-
-    fn works_without_events(&self) -> bool {
-        true
-    }
 }
 
-/// Wait until the host shows no process of a container. If one lives on, the case fails.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a container such as `{container: c}`"
-)]
-pub struct ProcessExitedStep {
-    /// The container.
-    pub container: String,
-    /// The longest time that a conformant runtime may take; none if absent.
-    #[serde(default, with = "Span", skip_serializing_if = "Option::is_none")]
-    pub within: Option<Duration>,
-}
-
-impl StepRules for ProcessExitedStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl ProcessExitedStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::ContainerPid]);
         walk.container("container", &self.container);
         walk.span("within", self.within);
     }
-
-    fn makes_calls(&self) -> bool {
-        false
-    }
 }
 
-/// Wait for a time in which no event may arrive on any stream, and no stream may end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a time such as `{for: 5s}`")]
-pub struct StaysSilentStep {
-    /// The time, from the end of the steps.
-    #[serde(rename = "for", with = "Span")]
-    pub time: Duration,
-    /// Steps that come first, and cause no event.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<Step>,
-}
-
-impl StepRules for StaysSilentStep {
-    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+impl StaysSilentStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.forbid_other_cases("other cases would not be quiet meanwhile");
         walk.span("for", Some(self.time));
         if walk.around.parallel {

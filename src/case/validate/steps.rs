@@ -101,15 +101,14 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn step(&mut self, step: &'a Step) {
-        let rules = step.rules();
-        if !rules.is_block() {
+        if !step.is_block() {
             self.taken = self.taken.saturating_add(self.around.times);
         }
-        if !self.has_events() && !rules.works_without_events() {
+        if !self.has_events() && !step.works_without_events() {
             self.error("where there are no events, a case can only subscribe")
                 .help("take `no-events` from `needs`, or this step away");
         }
-        rules.check(self);
+        step.check(self);
     }
 
     /// Checks the steps under an optional key.
