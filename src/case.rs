@@ -112,10 +112,8 @@ impl Case {
     JsonSchema,
     ValueEnum,
 )]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a tier: `core`, `extended` or `full`"
-)]
+#[serde(rename_all = "kebab-case")]
+#[serde(expecting = "a tier: `core`, `extended` or `full`")]
 pub enum Tier {
     /// The most telling cases of `core`: over before a node without a kubelet is not ready, 50 s.
     #[value(help = "The most telling cases: 40 seconds at most, the time for --pause-kubelet")]
@@ -134,12 +132,7 @@ pub enum Tier {
 
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Smoke => "smoke",
-            Self::Core => "core",
-            Self::Extended => "extended",
-            Self::Full => "full",
-        })
+        self.serialize(f)
     }
 }
 

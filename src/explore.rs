@@ -51,20 +51,12 @@ pub struct ExploreOptions {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// About how many steps each walk has
-    #[arg(
-        long,
-        value_name = "M",
-        default_value_t = STEPS,
-        value_parser = clap::value_parser!(u16).range(1..=200)
-    )]
+    #[arg(long, value_name = "M", default_value_t = STEPS)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=200))]
     pub steps: u16,
     /// How many pods a walk has at once at most
-    #[arg(
-        long,
-        value_name = "K",
-        default_value_t = PODS,
-        value_parser = clap::value_parser!(u8).range(1..=8)
-    )]
+    #[arg(long, value_name = "K", default_value_t = PODS)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=8))]
     pub pods: u8,
     /// How many walks [default: 100 if no --duration is given]
     #[arg(long, value_name = "N")]
@@ -89,11 +81,8 @@ pub struct ExploreOptions {
     pub output: Option<PathBuf>,
     /// Failures that are known of the runtime, which are counted and not shrunk: those of a YAML
     /// file or, with `builtin`, those known to this suite
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_parser = OsStringValueParser::new().map(Expectations::named)
-    )]
+    #[arg(long, value_name = "FILE")]
+    #[arg(value_parser = OsStringValueParser::new().map(Expectations::named))]
     pub expectations: Option<Expectations>,
     /// How it treats the runtime and its node.
     #[command(flatten)]

@@ -1,12 +1,10 @@
 //! All limits of the suite, each with its reason.
 
-mod user_durations;
-mod user_sizes;
+mod user;
 
 use std::time::Duration;
 
-pub use user_durations::{TimeoutScale, duration, long_duration};
-pub use user_sizes::size;
+pub use user::{TimeoutScale, duration, long_duration, size};
 
 /// The maximum latency of an event, and the maximum time until a runtime shows a change:
 /// containerd's own event test waits as long. Scaled by `--timeout-scale`.

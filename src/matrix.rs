@@ -46,12 +46,8 @@ pub struct MatrixOptions {
     #[arg(long)]
     pub all_cases: bool,
     /// How often to run the model without a defect, in each permitted variation
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        value_parser = clap::value_parser!(u64).range(1..=1_000)
-    )]
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub clean_runs: u64,
     /// Multiply all timeouts, and the delays of the model, by this factor
     #[arg(long, value_name = "FACTOR", default_value = "1")]

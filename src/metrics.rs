@@ -31,21 +31,68 @@ const DEFAULT_BUCKETS: [f64; 11] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// All metrics. Clones are cheap and share the same values.
-#[derive(Clone, Debug)]
-pub struct Metrics {
-    relist_duration: Histogram,
-    relist_interval: Histogram,
-    pod_relist_duration: Histogram,
-    discarded: BareCounter,
-    last_seen: Gauge,
-    connection_errors: BareCounter,
-    connection_successes: BareCounter,
-    latency: Histogram,
-    running_pods: Gauge,
-    running_containers: Family<StateLabel, Gauge>,
-    missed: BareCounter,
-    disagreements: BareCounter,
+/// Defines the metrics: the type of each, its first value, its name and its help.
+macro_rules! metrics {
+    ($($field:ident: $type:ty = $first:expr, $name:literal, $help:literal;)+) => {
+        /// All metrics. Clones are cheap and share the same values.
+        #[derive(Clone, Debug)]
+        pub struct Metrics {
+            $($field: $type,)+
+        }
+
+        impl Default for Metrics {
+            fn default() -> Self {
+                Self { $($field: $first,)+ }
+            }
+        }
+
+        impl Metrics {
+            /// All metrics by name. Built for each scrape, since it only references the values.
+            fn registry(&self) -> Registry {
+                let mut all = Registry::default();
+                $(all.register($name, $help, self.$field.clone());)+
+                all
+            }
+        }
+    };
+}
+
+metrics! {
+    relist_duration: Histogram = histogram(),
+        "kubelet_pleg_relist_duration_seconds", "Duration in seconds for relisting pods in PLEG";
+    relist_interval: Histogram = histogram(),
+        "kubelet_pleg_relist_interval_seconds", "Interval in seconds between relisting in PLEG";
+    pod_relist_duration: Histogram = histogram(),
+        "kubelet_pleg_pod_relist_duration_seconds",
+        "Duration in seconds for relisting a single pod in PLEG";
+    discarded: BareCounter = BareCounter::default(),
+        "kubelet_pleg_discard_events", "The number of discard events in PLEG";
+    last_seen: Gauge = Gauge::default(),
+        "kubelet_pleg_last_seen_seconds", "Timestamp in seconds when PLEG was last seen active";
+    connection_errors: BareCounter = BareCounter::default(),
+        "kubelet_evented_pleg_connection_error_count",
+        "The number of errors encountered during the establishment of streaming connection with \
+         the CRI runtime";
+    connection_successes: BareCounter = BareCounter::default(),
+        "kubelet_evented_pleg_connection_success_count",
+        "The number of times a streaming client was obtained to receive CRI Events";
+    latency: Histogram = histogram(),
+        "kubelet_evented_pleg_connection_latency_seconds",
+        "The latency of streaming connection with the CRI runtime, measured in seconds";
+    running_pods: Gauge = Gauge::default(),
+        "kubelet_running_pods", "Number of pods that have a running pod sandbox";
+    running_containers: Family<StateLabel, Gauge> = Family::default(),
+        "kubelet_running_containers", "Number of containers currently running";
+    missed: BareCounter = BareCounter::default(),
+        "cri_event_conformance_missed_events_total",
+        "Transitions that a relist has shown and no event has reported in time";
+    disagreements: BareCounter = BareCounter::default(),
+        "cri_event_conformance_disagreements_total",
+        "Times that the caches of both PLEGs came to disagree about an idle pod";
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(DEFAULT_BUCKETS)
 }
 
 /// A counter without the suffix `_total`, which `OpenMetrics` would add and a kubelet lacks.
@@ -67,26 +114,6 @@ struct StateLabel {
 impl EncodeLabelValue for RunningState {
     fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
         EncodeLabelValue::encode(&self.0, encoder)
-    }
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        let histogram = || Histogram::new(DEFAULT_BUCKETS);
-        Self {
-            relist_duration: histogram(),
-            relist_interval: histogram(),
-            pod_relist_duration: histogram(),
-            discarded: BareCounter::default(),
-            last_seen: Gauge::default(),
-            connection_errors: BareCounter::default(),
-            connection_successes: BareCounter::default(),
-            latency: histogram(),
-            running_pods: Gauge::default(),
-            running_containers: Family::default(),
-            missed: BareCounter::default(),
-            disagreements: BareCounter::default(),
-        }
     }
 }
 
@@ -163,81 +190,6 @@ impl Metrics {
         // The Go client writes `le="1"`: sums by `le` with a kubelet's series need the same
         // spelling.
         text.replace(".0\"}", "\"}")
-    }
-
-    /// All metrics by name. Built for each scrape, since it only references the values.
-    fn registry(&self) -> Registry {
-        let mut all = Registry::default();
-        self.register_relists(&mut all);
-        self.register_events(&mut all);
-        all.register(
-            "kubelet_running_pods",
-            "Number of pods that have a running pod sandbox",
-            self.running_pods.clone(),
-        );
-        all.register(
-            "kubelet_running_containers",
-            "Number of containers currently running",
-            self.running_containers.clone(),
-        );
-        all.register(
-            "cri_event_conformance_missed_events_total",
-            "Transitions that a relist has shown and no event has reported in time",
-            self.missed.clone(),
-        );
-        all.register(
-            "cri_event_conformance_disagreements_total",
-            "Times that the caches of both PLEGs came to disagree about an idle pod",
-            self.disagreements.clone(),
-        );
-        all
-    }
-
-    fn register_relists(&self, all: &mut Registry) {
-        all.register(
-            "kubelet_pleg_relist_duration_seconds",
-            "Duration in seconds for relisting pods in PLEG",
-            self.relist_duration.clone(),
-        );
-        all.register(
-            "kubelet_pleg_relist_interval_seconds",
-            "Interval in seconds between relisting in PLEG",
-            self.relist_interval.clone(),
-        );
-        all.register(
-            "kubelet_pleg_pod_relist_duration_seconds",
-            "Duration in seconds for relisting a single pod in PLEG",
-            self.pod_relist_duration.clone(),
-        );
-        all.register(
-            "kubelet_pleg_discard_events",
-            "The number of discard events in PLEG",
-            self.discarded.clone(),
-        );
-        all.register(
-            "kubelet_pleg_last_seen_seconds",
-            "Timestamp in seconds when PLEG was last seen active",
-            self.last_seen.clone(),
-        );
-    }
-
-    fn register_events(&self, all: &mut Registry) {
-        all.register(
-            "kubelet_evented_pleg_connection_error_count",
-            "The number of errors encountered during the establishment of streaming connection \
-             with the CRI runtime",
-            self.connection_errors.clone(),
-        );
-        all.register(
-            "kubelet_evented_pleg_connection_success_count",
-            "The number of times a streaming client was obtained to receive CRI Events",
-            self.connection_successes.clone(),
-        );
-        all.register(
-            "kubelet_evented_pleg_connection_latency_seconds",
-            "The latency of streaming connection with the CRI runtime, measured in seconds",
-            self.latency.clone(),
-        );
     }
 }
 

@@ -1,7 +1,5 @@
 //! Selects the cases of a run and orders them. Pure.
 
-mod glob;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -33,14 +31,8 @@ pub struct Selection {
     pub tier: Option<Tier>,
     /// Profiles to judge for; rules that are no MUST in a selected profile are reported as advice
     /// and do not fail the run
-    #[arg(
-        id = "profile",
-        long,
-        value_name = "PROFILE",
-        value_enum,
-        value_delimiter = ',',
-        help_heading = "Verdict"
-    )]
+    #[arg(id = "profile", long, value_name = "PROFILE", value_enum)]
+    #[arg(value_delimiter = ',', help_heading = "Verdict")]
     pub profiles: Vec<ProfileChoice>,
     /// Match filters against whole ids or names only
     #[arg(long, hide_short_help = true, help_heading = "Selection")]
@@ -223,7 +215,7 @@ impl<'a> Facts<'a> {
         } else if exact {
             filter == id || filter == name || *filter == label(id, name)
         } else if filter.contains(['*', '?']) {
-            glob::matches(filter, id) || glob::matches(filter, name)
+            matches_glob(filter, id) || matches_glob(filter, name)
         } else {
             label(id, name).contains(filter.as_str())
         }
@@ -239,6 +231,35 @@ pub fn names_an_invariant(filter: &str) -> bool {
 /// The label of a case, which filters match: `ORD-01 order::created-started-stopped-deleted`.
 pub fn label(id: &str, name: &str) -> String {
     format!("{id} {name}")
+}
+
+/// Whether the whole text matches a glob with `*` for any text and `?` for one character.
+fn matches_glob(pattern: &str, text: &str) -> bool {
+    let (mut pattern, mut text) = (pattern.chars(), text.chars());
+    // Where to go on if the latest `*` shall stand for one character more.
+    let mut again = None;
+    loop {
+        let rest = text.clone();
+        match (pattern.next(), text.next()) {
+            (None, None) => return true,
+            (Some('*'), _) => {
+                text = rest;
+                again = Some((pattern.clone(), text.clone()));
+                continue;
+            }
+            (Some('?'), Some(_)) => continue,
+            (Some(wanted), Some(found)) if wanted == found => continue,
+            _ => {}
+        }
+        let Some((after_star, mut from)) = again.take() else {
+            return false;
+        };
+        if from.next().is_none() {
+            return false;
+        }
+        (pattern, text) = (after_star.clone(), from.clone());
+        again = Some((after_star, from));
+    }
 }
 
 #[cfg(test)]
@@ -382,5 +403,41 @@ mod tests {
             ..filter("ORD")
         };
         check(&skipping, false);
+    }
+
+    #[test]
+    fn a_star_is_any_text_and_a_question_mark_one_character() {
+        for (pattern, text) in [
+            ("", ""),
+            ("*", ""),
+            ("*", "abc"),
+            ("a*c", "abc"),
+            ("a*c", "abcc"),
+            ("a*b*c", "aabbcc"),
+            ("a?c", "aäc"),
+            ("**c", "abc"),
+            ("*bc*", "abcbcd"),
+        ] {
+            assert!(matches_glob(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [
+            ("", "a"),
+            ("a", "ab"),
+            ("?", ""),
+            ("a*d", "abc"),
+            ("a?", "a"),
+            ("a*b*c", "aabb"),
+        ] {
+            assert!(!matches_glob(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_more_than_their_time() {
+        assert!(!matches_glob(&"a*".repeat(50), &"a".repeat(40)));
+        assert!(!matches_glob(
+            &format!("{}b", "a*".repeat(30)),
+            &"a".repeat(2_000)
+        ));
     }
 }

@@ -19,11 +19,8 @@ use crate::yaml;
 
 /// A case of cri-event-conformance: the calls to a container runtime, and the expected events.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "a case: a mapping with `id`, `title`, `why` and so on"
-)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(expecting = "a case: a mapping with `id`, `title`, `why` and so on")]
 #[schemars(title = "case")]
 pub(super) struct CaseFile {
     /// The area and a number, such as `ORD-01`. Never reused.

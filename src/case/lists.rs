@@ -64,19 +64,15 @@ pub struct Defect {
 }
 
 #[derive(Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a mapping with a list under `requirements`"
-)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with a list under `requirements`")]
 struct RequirementsFile {
     requirements: Vec<Requirement>,
 }
 
 #[derive(Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a mapping with a list under `defects`"
-)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a mapping with a list under `defects`")]
 struct DefectsFile {
     defects: Vec<Defect>,
 }

@@ -30,14 +30,9 @@ use crate::watch::WatchOptions;
 /// Runs the cases that match a FILTER, or all cases, against a real runtime.
 /// Needs access to the runtime's socket; creates its own host-network pods and removes them.
 #[derive(Debug, Parser)]
-#[command(
-    name = "cri-event-conformance",
-    version = crate::VERSION,
-    after_help = EXIT_CODES,
-    subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
-    max_term_width = 100
-)]
+#[command(name = "cri-event-conformance", version = crate::VERSION)]
+#[command(after_help = EXIT_CODES, subcommand_negates_reqs = true)]
+#[command(disable_help_subcommand = true, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
@@ -228,68 +223,34 @@ pub(super) struct ConnectionArgs {
     /// The runtime's socket, such as unix:///run/containerd/containerd.sock; or `model` for the
     /// built-in model runtime, which needs no root and runs no real containers
     /// [default: from --config, else the first usual socket that exists]
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_name = "ENDPOINT",
-        env = "CONTAINER_RUNTIME_ENDPOINT",
-        help_heading = "Runtime"
-    )]
+    #[arg(long, short, global = true, value_name = "ENDPOINT")]
+    #[arg(env = "CONTAINER_RUNTIME_ENDPOINT", help_heading = "Runtime")]
     pub(super) runtime_endpoint: Option<String>,
     /// The image service's socket [default: the runtime's]
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_name = "ENDPOINT",
-        env = "IMAGE_SERVICE_ENDPOINT",
-        hide_short_help = true,
-        help_heading = "Runtime"
-    )]
+    #[arg(long, short, global = true, value_name = "ENDPOINT")]
+    #[arg(env = "IMAGE_SERVICE_ENDPOINT", hide_short_help = true)]
+    #[arg(help_heading = "Runtime")]
     pub(super) image_endpoint: Option<String>,
     /// Give the model these defects; `defects` lists them
-    #[arg(
-        long,
-        global = true,
-        value_name = "NAME",
-        value_delimiter = ',',
-        value_parser = defect,
-        hide_short_help = true, help_heading = "Runtime"
-    )]
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    #[arg(value_parser = defect, hide_short_help = true)]
+    #[arg(help_heading = "Runtime")]
     pub(super) defect: Vec<NamedFault>,
     /// Put a relay in front of the runtime that injects these defects; `none` for a relay without
     /// any
-    #[arg(
-        long,
-        global = true,
-        value_name = "NAME",
-        value_delimiter = ',',
-        value_parser = injected,
-        hide_short_help = true, help_heading = "Runtime"
-    )]
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    #[arg(value_parser = injected, hide_short_help = true)]
+    #[arg(help_heading = "Runtime")]
     pub(super) inject: Vec<Injected>,
     /// The deadline of each call, such as 30s; a plain number is seconds [default: 30s, times
     /// --timeout-scale]
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_parser = duration,
-        hide_short_help = true,
-        help_heading = "Runtime"
-    )]
+    #[arg(long, short, global = true, value_parser = duration)]
+    #[arg(hide_short_help = true, help_heading = "Runtime")]
     pub(super) timeout: Option<Duration>,
     /// crictl's configuration file [default: /etc/crictl.yaml, if it exists]
-    #[arg(
-        long,
-        short,
-        global = true,
-        value_name = "FILE",
-        env = "CRI_CONFIG_FILE",
-        hide_short_help = true,
-        help_heading = "Runtime"
-    )]
+    #[arg(long, short, global = true, value_name = "FILE")]
+    #[arg(env = "CRI_CONFIG_FILE", hide_short_help = true)]
+    #[arg(help_heading = "Runtime")]
     pub(super) config: Option<PathBuf>,
 }
 

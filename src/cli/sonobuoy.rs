@@ -34,14 +34,8 @@ pub(super) struct SonobuoyArgs {
     #[command(subcommand)]
     instead: Option<Instead>,
     /// The directory in which Sonobuoy waits for results
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "SONOBUOY_RESULTS_DIR",
-        default_value = "/tmp/sonobuoy/results",
-        help_heading = "Sonobuoy"
-    )]
+    #[arg(long, global = true, value_name = "DIR", env = "SONOBUOY_RESULTS_DIR")]
+    #[arg(default_value = "/tmp/sonobuoy/results", help_heading = "Sonobuoy")]
     results_dir: PathBuf,
     /// Change the root directory to the node's, such as /host, mounted as a volume; all other paths
     /// are then those of the node

@@ -21,20 +21,12 @@ use crate::limits::TimeoutScale;
 #[command(next_help_heading = "Execution")]
 pub struct DriveOptions {
     /// Multiply all timeouts by this factor, for slow machines
-    #[arg(
-        long,
-        value_name = "FACTOR",
-        default_value = "1",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "FACTOR", default_value = "1")]
+    #[arg(hide_short_help = true)]
     pub timeout_scale: TimeoutScale,
     /// Permit actions that can disturb the node, and the cases that need them
-    #[arg(
-        long,
-        value_name = "WHAT",
-        value_delimiter = ',',
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    #[arg(hide_short_help = true)]
     pub allow: Vec<Allowance>,
     /// How pods are made.
     #[command(flatten)]
@@ -57,24 +49,15 @@ pub struct PodOptions {
     pub log_dir: Option<PathBuf>,
     /// Give pods this parent cgroup, such as test.slice where systemd makes cgroups
     /// [default: system.slice there, else the runtime's own]
-    #[arg(
-        long,
-        value_name = "CGROUP",
-        value_parser = cgroup,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "CGROUP", value_parser = cgroup)]
+    #[arg(hide_short_help = true)]
     pub cgroup_parent: Option<String>,
     /// Run this image, which must hold the workload program, instead of the suite's own
     #[arg(long, value_name = "REF", hide_short_help = true)]
     pub image: Option<String>,
     /// The runtime handler (RuntimeClass handler) to run pods with
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "",
-        hide_default_value = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(hide_default_value = true, hide_short_help = true)]
     pub runtime_handler: String,
 }
 
@@ -110,67 +93,38 @@ fn cgroup(text: &str) -> Result<String, String> {
 pub struct UserHooks {
     /// A command for `sh -c` that makes a container outside the CRI, waits for its end and removes
     /// it, such as 'ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND'
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        env = "CRI_EVENT_CONFORMANCE_OUTSIDE_CRI",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND")]
+    #[arg(env = "CRI_EVENT_CONFORMANCE_OUTSIDE_CRI", hide_short_help = true)]
     pub outside_cri: Option<String>,
     /// A runtime handler whose low-level runtime dies when a container's environment asks for it,
     /// as ci/lib/faulty-runtime does
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "CRI_EVENT_CONFORMANCE_FAULTY_HANDLER",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "NAME")]
+    #[arg(env = "CRI_EVENT_CONFORMANCE_FAULTY_HANDLER", hide_short_help = true)]
     pub faulty_handler: Option<String>,
     /// A command for `sh -c` that stops the runtime and returns once it has ended
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        env = "CRI_EVENT_CONFORMANCE_RUNTIME_STOP_CMD",
-        requires = "runtime_start_cmd",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND")]
+    #[arg(env = "CRI_EVENT_CONFORMANCE_RUNTIME_STOP_CMD")]
+    #[arg(requires = "runtime_start_cmd", hide_short_help = true)]
     pub runtime_stop_cmd: Option<String>,
     /// A command for `sh -c` that starts the runtime again and returns
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        env = "CRI_EVENT_CONFORMANCE_RUNTIME_START_CMD",
-        requires = "runtime_stop_cmd",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND")]
+    #[arg(env = "CRI_EVENT_CONFORMANCE_RUNTIME_START_CMD")]
+    #[arg(requires = "runtime_stop_cmd", hide_short_help = true)]
     pub runtime_start_cmd: Option<String>,
     /// A command for `sh -c` that kills the runtime by SIGKILL and returns once it has ended;
     /// without it, the process that serves the socket is killed
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        env = "CRI_EVENT_CONFORMANCE_RUNTIME_KILL_CMD",
-        requires = "runtime_start_cmd",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND")]
+    #[arg(env = "CRI_EVENT_CONFORMANCE_RUNTIME_KILL_CMD")]
+    #[arg(requires = "runtime_start_cmd", hide_short_help = true)]
     pub runtime_kill_cmd: Option<String>,
     /// A command for `sh -c` that prints the log of the runtime, such as 'cat /var/log/crio.log'
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        env = "CRI_EVENT_CONFORMANCE_RUNTIME_LOG_CMD",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COMMAND")]
+    #[arg(env = "CRI_EVENT_CONFORMANCE_RUNTIME_LOG_CMD", hide_short_help = true)]
     pub runtime_log_cmd: Option<String>,
     /// The systemd unit of the runtime, such as containerd, to stop, kill and start it by
     /// `systemctl`, and to read its log by `journalctl`; it takes precedence over the three
     /// commands
-    #[arg(
-        long,
-        value_name = "UNIT",
-        value_parser = unit,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "UNIT", value_parser = unit, hide_short_help = true)]
     pub runtime_unit: Option<String>,
 }
 

@@ -47,10 +47,8 @@ pub struct Policy {
 
 /// The least verdict that is required in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a verdict: `conformant`, `partial` or `known-failures`"
-)]
+#[serde(rename_all = "kebab-case")]
+#[serde(expecting = "a verdict: `conformant`, `partial` or `known-failures`")]
 pub enum Required {
     /// Every MUST was checked and holds.
     Conformant,
@@ -80,12 +78,8 @@ pub struct Skips {
 
 /// What each report of a watch must show; a run cannot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    default,
-    rename_all = "kebab-case",
-    expecting = "`min-containers`, `max-outages`, or both"
-)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[serde(expecting = "`min-containers`, `max-outages`, or both")]
 pub struct Watched {
     /// Of how many containers the watch must have seen changes.
     pub min_containers: u64,
@@ -95,10 +89,8 @@ pub struct Watched {
 
 /// Limits for one kind of latency in each report.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a limit such as `{limit: event-lag, p99: 1s, worst: 5s}`"
-)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a limit such as `{limit: event-lag, p99: 1s, worst: 5s}`")]
 pub struct LatencyLimits {
     /// The kind of latency, as a report names it.
     pub limit: Limit,
@@ -115,11 +107,8 @@ pub struct LatencyLimits {
 
 /// How often a case may fail, counted over all reports. A known failure does not count.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "`min-repetitions`, `max-rate`, or both"
-)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(expecting = "`min-repetitions`, `max-rate`, or both")]
 pub struct Flakes {
     /// How often each case that was not skipped must have been decided.
     #[serde(default)]
@@ -132,10 +121,8 @@ pub struct Flakes {
 
 /// Versions of a runtime that are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "an entry with `runtime`, `version` and `reason`"
-)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "an entry with `runtime`, `version` and `reason`")]
 pub struct Forbidden {
     /// The name by which the runtime calls itself, such as `containerd`.
     pub runtime: String,

@@ -76,10 +76,8 @@ pub struct ContainerSpec {
 /// faulty OCI runtime of a test handler crashes, once.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a flaw such as `user` or `crash-at-kill`"
-)]
+#[serde(rename_all = "kebab-case")]
+#[serde(expecting = "a flaw such as `user` or `crash-at-kill`")]
 pub enum Flaw {
     /// Its user does not exist in the image.
     User,

@@ -369,10 +369,8 @@ impl fmt::Display for HostFact {
 
 /// The holder of resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a holder: `runtime`, `pods` or `log`"
-)]
+#[serde(rename_all = "kebab-case")]
+#[serde(expecting = "a holder: `runtime`, `pods` or `log`")]
 pub enum Holder {
     /// The process of the runtime.
     Runtime,

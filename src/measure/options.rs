@@ -39,21 +39,13 @@ pub enum MeasureCommand {
 #[derive(Args, Clone, Debug)]
 pub struct EventsOptions {
     /// Numbers of open event streams
-    #[arg(
-        long,
-        value_name = "N,...",
-        value_delimiter = ',',
-        default_value = "1,2,8",
-        value_parser = up_to(limits::MEASURED_SUBSCRIBERS)
-    )]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(default_value = "1,2,8")]
+    #[arg(value_parser = up_to(limits::MEASURED_SUBSCRIBERS))]
     pub subscribers: Vec<usize>,
     /// Number of containers to kill for each figure
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "100",
-        value_parser = up_to(limits::MEASURED_CHANGES)
-    )]
+    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(value_parser = up_to(limits::MEASURED_CHANGES))]
     pub changes: usize,
     /// Maximum time to raise the rate of changes, for each number of pods and of streams
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = limits::duration)]
@@ -68,23 +60,15 @@ pub struct EventsOptions {
 #[derive(Args, Clone, Debug)]
 pub struct PlegOptions {
     /// Number of containers in each pod
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        value_parser = up_to(limits::MEASURED_IN_POD)
-    )]
+    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(value_parser = up_to(limits::MEASURED_IN_POD))]
     pub containers: usize,
     /// Let each container write a line of 64 bytes this often [default: not at all]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub write_every: Option<Duration>,
     /// Duration of each way of watching, idle and busy each
-    #[arg(
-        long = "for",
-        value_name = "TIME",
-        default_value = "30s",
-        value_parser = limits::duration
-    )]
+    #[arg(long = "for", value_name = "TIME", default_value = "30s")]
+    #[arg(value_parser = limits::duration)]
     pub duration: Duration,
     /// The node and the output.
     #[command(flatten)]
@@ -96,13 +80,9 @@ pub struct PlegOptions {
 #[derive(Args, Clone, Debug)]
 pub struct NodeOptions {
     /// Numbers of pods that the suite creates on the node
-    #[arg(
-        long,
-        value_name = "N,...",
-        value_delimiter = ',',
-        default_value = "10,66,110",
-        value_parser = up_to(limits::MEASURED_PODS)
-    )]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(default_value = "10,66,110")]
+    #[arg(value_parser = up_to(limits::MEASURED_PODS))]
     pub pods: Vec<usize>,
     /// Write all figures as JSON
     #[arg(long, value_name = "FILE")]

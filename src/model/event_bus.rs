@@ -8,7 +8,7 @@ use super::behaviour::{
     Behaviour, Delivery, EarlyStreams, EventHook, FanOutPolicy, FullQueue, Replay, StreamSupport,
 };
 use super::machine::{Machine, Timer, fault};
-use super::timer_queue::{Random, later};
+use super::timer_queue::later;
 use crate::history::{CallFault, Event, HostInstant, RuntimeNanos, StatusCode, StreamEnd};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,6 @@ pub struct HookContext<'a> {
     pub nth: u64,
     /// Events that the hook retains between its calls for this stream.
     pub held: &'a mut Vec<Event>,
-    random: &'a mut Random,
 }
 
 /// The state of a hook for one stream.
@@ -39,12 +38,6 @@ pub struct HookContext<'a> {
 pub(super) struct HookState {
     seen: u64,
     held: Vec<Event>,
-}
-
-impl HookContext<'_> {
-    pub fn random(&mut self) -> u64 {
-        self.random.next()
-    }
 }
 
 /// The subscribers and their queues.
@@ -304,7 +297,7 @@ impl Machine {
             return;
         };
         let (hooks, states) = (&self.behaviour.events, &mut stream.hook_states);
-        for delivery in apply_hooks(hooks, states, &mut self.random, self.now, event) {
+        for delivery in apply_hooks(hooks, states, self.now, event) {
             match delivery.delay() {
                 Duration::ZERO => self.deliver(subscriber, delivery),
                 delay => {
@@ -347,7 +340,6 @@ impl Machine {
 pub(super) fn apply_hooks(
     hooks: &[EventHook],
     hook_states: &mut [HookState],
-    random: &mut Random,
     at: HostInstant,
     event: Event,
 ) -> Vec<Delivery> {
@@ -363,7 +355,6 @@ pub(super) fn apply_hooks(
                 at,
                 nth: memory.seen,
                 held: &mut memory.held,
-                random,
             };
             let items = hook.apply(&mut context, *event).into_iter();
             passed.extend(items.map(|delivery| delivery.delayed(after)));

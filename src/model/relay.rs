@@ -12,7 +12,6 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use super::behaviour::{Answer, Delivery, EventHook, ReplyHook};
 use super::defects::{Fault, NamedFault};
 use super::event_bus::{HookState, apply_hooks};
-use super::timer_queue::Random;
 use crate::cri::{Backend, Client, ConnectError, Endpoint, events};
 use crate::history::{CallFault, Event, Reply, Request, StatusCode, StreamEnd};
 use crate::host;
@@ -89,7 +88,6 @@ impl Backend for Relay {
         let relayed = RelayedStream {
             hooks: self.events.clone(),
             hook_states: vec![HookState::default(); self.events.len()],
-            random: Random::new(0),
             to,
             late: JoinSet::new(),
         };
@@ -103,7 +101,6 @@ impl Backend for Relay {
 struct RelayedStream {
     hooks: Vec<EventHook>,
     hook_states: Vec<HookState>,
-    random: Random,
     to: mpsc::UnboundedSender<Result<Event, CallFault>>,
     late: JoinSet<()>,
 }
@@ -116,13 +113,8 @@ async fn forward(runtime: Endpoint, deadline: Option<Duration>, mut relayed: Rel
             .await
             .map_err(|fault| unreachable(&fault))?;
         while let Some(event) = stream.next().await? {
-            let deliveries = apply_hooks(
-                &relayed.hooks,
-                &mut relayed.hook_states,
-                &mut relayed.random,
-                host::now(),
-                event,
-            );
+            let (hooks, states) = (&relayed.hooks, &mut relayed.hook_states);
+            let deliveries = apply_hooks(hooks, states, host::now(), event);
             for delivery in deliveries {
                 if relayed.deliver(delivery)? {
                     return Ok(());

@@ -21,9 +21,8 @@ macro_rules! kinds {
         $meaning:literal $expected:literal $actual:literal;
     )+) => {
         /// The problem, by a stable key.
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize,
-        )]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Serialize)]
         pub enum Kind {
             $(#[doc = $meaning] #[serde(rename = $key)] $variant,)+
         }

@@ -34,11 +34,7 @@ impl Level {
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::May => "may",
-            Self::Should => "should",
-            Self::Must => "must",
-        })
+        self.serialize(f)
     }
 }
 
@@ -88,11 +84,8 @@ impl fmt::Display for Profile {
 
 /// The requirement level in each profile; absent if it does not concern the consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    default,
-    deny_unknown_fields,
-    expecting = "levels such as `{cache: must, hint: should}`"
-)]
+#[serde(default, deny_unknown_fields)]
+#[serde(expecting = "levels such as `{cache: must, hint: should}`")]
 pub struct Levels {
     /// In the profile `cache`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -131,17 +131,7 @@ impl Worst {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::EventAfterCall => "event-after-call",
-            Self::EventLag => "event-lag",
-            Self::Call => "call",
-            Self::LatencyMedian => "latency-median",
-            Self::LatencyP99 => "latency-p99",
-            Self::Timing => "timing",
-            Self::Headers => "headers",
-            Self::Await => "await",
-            Self::AwaitEnd => "await-end",
-        })
+        self.serialize(f)
     }
 }
 

@@ -164,12 +164,7 @@ pub enum LifecycleKind {
 
 impl fmt::Display for LifecycleKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ContainerStarted => "ContainerStarted",
-            Self::ContainerDied => "ContainerDied",
-            Self::ContainerRemoved => "ContainerRemoved",
-            Self::PodSync => "PodSync",
-        })
+        fmt::Debug::fmt(self, f)
     }
 }
 

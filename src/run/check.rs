@@ -36,12 +36,8 @@ pub struct CheckOptions {
     /// A file written by --history
     pub history: PathBuf,
     /// Another recorded run of the runtime to include in --write-expectations; may be repeated
-    #[arg(
-        long,
-        value_name = "HISTORY",
-        requires = "write_expectations",
-        help_heading = "Verdict"
-    )]
+    #[arg(long, value_name = "HISTORY", requires = "write_expectations")]
+    #[arg(help_heading = "Verdict")]
     pub also: Vec<PathBuf>,
     /// The selected cases of the run.
     #[command(flatten)]

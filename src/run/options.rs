@@ -105,12 +105,8 @@ pub struct RunOptions {
     pub selection: Selection,
     /// Run only cases that failed or were undecided in a run, or in which an invariant was broken,
     /// by its JSON or JUnit report
-    #[arg(
-        long,
-        value_name = "REPORT",
-        hide_short_help = true,
-        help_heading = "Selection"
-    )]
+    #[arg(long, value_name = "REPORT", hide_short_help = true)]
+    #[arg(help_heading = "Selection")]
     pub rerun_failed: Option<PathBuf>,
     /// List the selected cases and exit; no runtime is needed
     ///
@@ -118,12 +114,8 @@ pub struct RunOptions {
     #[arg(long, help_heading = "Selection")]
     pub list: bool,
     /// Read cases from a file or directory instead of the built-in ones
-    #[arg(
-        long,
-        value_name = "PATH",
-        hide_short_help = true,
-        help_heading = "Selection"
-    )]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    #[arg(help_heading = "Selection")]
     pub cases: Option<PathBuf>,
     /// Run each case N times
     #[arg(
@@ -135,13 +127,8 @@ pub struct RunOptions {
     )]
     pub repeat: u32,
     /// The maximum number of parallel cases [default: twice the processors, at most 8]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = threads,
-        hide_short_help = true,
-        help_heading = "Execution"
-    )]
+    #[arg(long, value_name = "N", value_parser = threads, hide_short_help = true)]
+    #[arg(help_heading = "Execution")]
     pub test_threads: Option<usize>,
     /// Start no further case after one has failed
     #[arg(long, help_heading = "Execution")]
@@ -160,12 +147,8 @@ pub struct RunOptions {
     #[command(flatten)]
     pub report: ReportOptions,
     /// Serve a kubelet's PLEG metrics during the run, at an address such as 127.0.0.1:9101
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        hide_short_help = true,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "ADDRESS:PORT", hide_short_help = true)]
+    #[arg(help_heading = "Output")]
     pub metrics_address: Option<SocketAddr>,
     /// Record the run for `check` and `show`, at most 1 GiB before compression
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -177,66 +160,38 @@ pub struct RunOptions {
 pub struct ReportOptions {
     /// Accept known failures of this runtime: those of a YAML file or, with `builtin`, those known
     /// to this suite
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_parser = OsStringValueParser::new().map(Expectations::named),
-        help_heading = "Verdict"
-    )]
+    #[arg(long, value_name = "FILE")]
+    #[arg(value_parser = OsStringValueParser::new().map(Expectations::named))]
+    #[arg(help_heading = "Verdict")]
     pub expectations: Option<Expectations>,
     /// Write a draft of an expectation file: the failures, and those that --expectations lists and
     /// are not
     /// fixed; never overwrites a file
-    #[arg(
-        long,
-        value_name = "FILE",
-        hide_short_help = true,
-        help_heading = "Verdict"
-    )]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(help_heading = "Verdict")]
     pub write_expectations: Option<PathBuf>,
     /// How to print results
     #[arg(long, value_enum, default_value_t = Format::Pretty, help_heading = "Output")]
     pub format: Format,
     /// When to use colours; NO_COLOR is respected
-    #[arg(
-        long,
-        value_enum,
-        default_value_t = ColorChoice::Auto,
-        hide_short_help = true,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
+    #[arg(hide_short_help = true, help_heading = "Output")]
     pub color: ColorChoice,
     /// Write a JUnit XML report
-    #[arg(
-        long,
-        value_name = "FILE",
-        hide_short_help = true,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(help_heading = "Output")]
     pub junit: Option<PathBuf>,
     /// Write a JSON report
-    #[arg(
-        long,
-        value_name = "FILE",
-        hide_short_help = true,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// Write a Markdown summary, as a pull request shows it
-    #[arg(
-        long,
-        value_name = "FILE",
-        hide_short_help = true,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(help_heading = "Output")]
     pub markdown: Option<PathBuf>,
     /// Write an HTML report, one file that shows each failure as a sequence diagram
-    #[arg(
-        long,
-        value_name = "FILE",
-        hide_short_help = true,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Write all reports to a directory
     ///

@@ -175,10 +175,8 @@ keys! {
 
 /// The expected outcome of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "how a call ends: `success`, `failure` or `either`"
-)]
+#[serde(rename_all = "kebab-case")]
+#[serde(expecting = "how a call ends: `success`, `failure` or `either`")]
 pub enum CallOutcome {
     /// It must succeed.
     #[default]

@@ -242,10 +242,8 @@ impl OutsideCriStep {
 
 /// How the runtime ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "how the runtime ends: `stop` or `kill`"
-)]
+#[serde(rename_all = "kebab-case")]
+#[serde(expecting = "how the runtime ends: `stop` or `kill`")]
 pub enum RuntimeEndSpec {
     /// It is stopped, as by `systemctl stop`.
     #[default]

@@ -110,10 +110,8 @@ impl ResubscribeStep {
 
 /// The connection that a subscription uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a connection: `own` or `calls`"
-)]
+#[serde(rename_all = "kebab-case")]
+#[serde(expecting = "a connection: `own` or `calls`")]
 pub enum ConnectionSpec {
     /// A new one.
     #[default]

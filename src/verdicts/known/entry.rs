@@ -52,11 +52,8 @@ const FEWEST_FINDINGS: usize = 3;
 const BY_CHANCE: f64 = 1e-4;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "an entry with `case`, `reason` and `link`"
-)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(expecting = "an entry with `case`, `reason` and `link`")]
 pub struct KnownFailure {
     /// The id of the failing case or invariant.
     pub case: String,
@@ -96,10 +93,8 @@ pub struct KnownFailure {
 
 /// A call that fails intermittently in a case that expects it to succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a fault with `message`, `reason` and `link`"
-)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a fault with `message`, `reason` and `link`")]
 pub struct KnownFault {
     /// A part of the call's error message; `…` matches any text.
     pub message: String,
