@@ -31,7 +31,7 @@ pub use mismatch::Signature;
 pub use standing::{Conformance, Keeping, Standing};
 
 /// The verdict of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Every expectation held.
@@ -43,6 +43,7 @@ pub enum Verdict {
     /// An expectation file lists the case as failing, and it passed.
     UnexpectedPass,
     /// The suite could not decide: a call failed, the runtime was lost, the run was interrupted.
+    #[default]
     Error,
     /// Not run, for the given reason.
     Skip,
@@ -150,7 +151,7 @@ pub const REMOVED: &str = "removed at the end of the run: ";
 pub const LAST_SHOWN: usize = 8;
 
 /// The result of one case, or of one invariant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The catalogue's id, such as `ORD-01` or `INV-02`.
     pub id: Arc<str>,

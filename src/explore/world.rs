@@ -37,7 +37,7 @@ pub(super) enum Remains {
 }
 
 /// The certain state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct World {
     pub(super) pods: BTreeMap<String, Pod>,
     pub(super) containers: BTreeMap<String, Container>,
@@ -177,17 +177,8 @@ impl World {
     /// An empty one, on a runtime that can do this.
     pub(super) fn new(can: Capabilities) -> Self {
         Self {
-            pods: BTreeMap::new(),
-            containers: BTreeMap::new(),
-            streams: BTreeMap::new(),
-            unmade: BTreeMap::new(),
-            names: BTreeSet::new(),
             can,
-            scopes: Vec::new(),
-            branches: 0,
-            starts: 0,
-            clock_stepped: false,
-            around: Around::default(),
+            ..Self::default()
         }
     }
 

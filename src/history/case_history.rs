@@ -23,7 +23,7 @@ use crate::limits::EVENTS_OF_A_KIND;
 const UNCLAIMED_LIMIT: usize = 1_000;
 
 /// The actions and observations of one execution of a case.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CaseHistory {
     case: CaseRun,
     /// The factor of the timeouts in percent, if this is about a foreign pod.
@@ -47,17 +47,7 @@ impl CaseHistory {
     pub fn new(case: CaseRun) -> Self {
         Self {
             case,
-            foreign: None,
-            entries: Vec::new(),
-            bytes: 0,
-            calls: Vec::new(),
-            subjects: Vec::new(),
-            pods: BTreeSet::new(),
-            making: 0,
-            unclaimed: VecDeque::new(),
-            observed: BTreeMap::new(),
-            steps_ended: None,
-            held_up: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -263,10 +263,6 @@ macro_rules! with_defaults {
 
 with_defaults! {
     #[derive(Clone, Debug)]
-    #[expect(
-        clippy::struct_excessive_bools,
-        reason = "each is a way of being wrong, independent of the others"
-    )]
     pub struct Behaviour {
         /// Factor, in percent, by which all deliberate delays are multiplied.
         pub lateness_percent: u32 = 100,

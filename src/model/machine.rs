@@ -25,7 +25,7 @@ use crate::history::{
 pub struct Ticket(u64);
 
 /// A runtime: its state and its pending timers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Machine {
     pub(super) behaviour: Behaviour,
     pub(super) now: HostInstant,
@@ -102,28 +102,10 @@ impl Machine {
     pub fn new(behaviour: Behaviour, images: Vec<ImageListing>, seed: u64) -> Self {
         Self {
             behaviour,
-            now: HostInstant::default(),
-            sandboxes: BTreeMap::new(),
-            containers: BTreeMap::new(),
-            removed: BTreeMap::new(),
             random: Random::new(seed),
-            created_count: 0,
-            timers: TimerQueue::default(),
-            unwatched: BTreeSet::new(),
-            frozen_monitors: BTreeSet::new(),
-            full_disks: BTreeSet::new(),
             up: true,
-            early_until: HostInstant::default(),
-            deaf_until: HostInstant::default(),
-            generation: 0,
             images,
-            checkpoints: BTreeMap::new(),
-            oom_kills: 0,
-            event_bus: EventBus::default(),
-            next_ticket: 0,
-            waiting: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            open: BTreeSet::new(),
+            ..Self::default()
         }
     }
 

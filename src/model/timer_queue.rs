@@ -43,7 +43,7 @@ impl<T> TimerQueue<T> {
 }
 
 /// The splitmix64 generator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Random(u64);
 
 impl Random {

@@ -1,6 +1,5 @@
 //! One fixed run with awkward content, for the tests of all reports.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -264,7 +263,6 @@ pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
     Outcome {
         id: id.into(),
         name: name.into(),
-        repetition: None,
         title: "A container's events arrive in the order of its life.".into(),
         why: "A kubelet takes the latest event for the truth.".into(),
         sources: ["KEP-3386".to_owned(), "cri-o/cri-o#9738".to_owned()].into(),
@@ -275,18 +273,9 @@ pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
             observer: None,
         },
         verdict,
-        reason: None,
-        violations: Vec::new(),
-        seen: BTreeMap::new(),
-        hint: None,
-        advice: Vec::new(),
-        race: false,
-        broken_in: Vec::new(),
-        broken_levels: Levels::default(),
-        leftovers: Vec::new(),
-        evidence: Vec::new(),
         began: at(0),
         duration: Duration::from_millis(1_234),
+        ..Outcome::default()
     }
 }
 

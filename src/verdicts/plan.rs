@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use rust_embed::RustEmbed;
 
@@ -13,7 +12,7 @@ use crate::case::{self, Case, Tier};
 use crate::history::{CaseRun, ExpectationFile, HostInstant, PlannedCase, RunInfo, RunPlan};
 use crate::limits;
 use crate::oracle::{INVARIANTS, Invariant};
-use crate::outcome::{Levels, Outcome, Profile, Verdict};
+use crate::outcome::{Outcome, Profile, Verdict};
 use crate::plan::{Facts, ProfileChoice, Selection};
 
 /// The part of a run to report, and its expectations.
@@ -329,25 +328,8 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
     Outcome {
         id: id.into(),
         name: name.into(),
-        repetition: None,
-        title: "".into(),
-        why: "".into(),
-        sources: [].into(),
-        requirements: [].into(),
-        levels: Levels::default(),
-        verdict: Verdict::Error,
-        reason: None,
-        violations: Vec::new(),
-        seen: BTreeMap::new(),
-        hint: None,
-        advice: Vec::new(),
-        race: false,
-        broken_in: Vec::new(),
-        broken_levels: Levels::default(),
-        leftovers: Vec::new(),
-        evidence: Vec::new(),
         began,
-        duration: Duration::ZERO,
+        ..Outcome::default()
     }
 }
 

@@ -25,7 +25,7 @@ const LATEST: usize = 100;
 const FEWEST: u64 = 2;
 
 /// The pods of a watch, and the findings so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watched {
     pub(super) pods: WatchedPods,
     pub(super) totals: WatchTotals,
@@ -81,14 +81,9 @@ impl Watched {
     pub(super) fn new(within: Duration, began: HostInstant) -> Self {
         Self {
             pods: WatchedPods::new(within),
-            totals: WatchTotals::default(),
-            news: Vec::new(),
             lost: Some(began),
-            relists: RelistTroubles::default(),
-            unproven: 0,
             opened: began,
-            lags: None,
-            latest: VecDeque::new(),
+            ..Self::default()
         }
     }
 

@@ -24,7 +24,7 @@ use followed::Unclaimed;
 pub(super) use followed::{Loss, Untracked};
 use relist::{FailedRelist, PodListing, Relist, Relists, Step};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct WatchedPods {
     within: Duration,
     /// The entries about the open stream.
@@ -67,17 +67,7 @@ impl WatchedPods {
     pub(super) fn new(within: Duration) -> Self {
         Self {
             within,
-            stream: Vec::new(),
-            relists: Relists::default(),
-            last: None,
-            pods: BTreeMap::new(),
-            owners: HashMap::new(),
-            asked: BTreeMap::new(),
-            on_demand: Vec::new(),
-            inspected: 0,
-            followed: BTreeMap::new(),
-            unclaimed: Unclaimed::default(),
-            untracked: Untracked::default(),
+            ..Self::default()
         }
     }
 

@@ -235,6 +235,7 @@ impl StepClockStep {
 }
 
 impl OutsideCriStep {
+    #[expect(clippy::unused_self, reason = "each step has this function")]
     pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs([Need::OutsideCri]);
     }
@@ -279,7 +280,7 @@ impl RestartRuntimeStep {
             };
             walk.within(at_once, |walk| walk.nested_scope("during", &self.during));
         }
-        if self.meanwhile.iter().any(|step| step.makes_calls()) {
+        if self.meanwhile.iter().any(Step::makes_calls) {
             walk.error_at("meanwhile", "no call can be made while the runtime is down")
                 .help("take such steps before or after");
         }

@@ -48,7 +48,9 @@ defects! { REPLIES:
         match &mut answer.result {
             Ok(Reply::ContainerStatus(report)) => unknown(&mut report.status.state),
             Ok(Reply::Containers(listed)) => {
-                listed.iter_mut().for_each(|listed| unknown(&mut listed.state));
+                for listed in listed {
+                    unknown(&mut listed.state);
+                }
             }
             _ => {}
         }
