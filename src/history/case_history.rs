@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::{
     Body, Call, CallFault, CallId, CaseRun, ContainerId, Entry, Event, EventArrival, HostFact,
     HostInstant, Observed, PodUid, Reply, Request, Seq, StepsEnd, Subject, SubjectKind,
-    SubscriptionId, views,
+    SubscriptionId, Unavailable, views,
 };
 use crate::limits::EVENTS_OF_A_KIND;
 
@@ -40,6 +40,7 @@ pub struct CaseHistory {
     observed: BTreeMap<SubscriptionId, Observed>,
     steps_ended: Option<(Seq, StepsEnd)>,
     pub(super) held_up: Vec<(HostInstant, Duration)>,
+    pub(super) unavailable: Unavailable,
 }
 
 impl CaseHistory {

@@ -1,11 +1,67 @@
 //! Disturbances of measured times: the suite was not scheduled, so that events were read later than
-//! they arrived, or the wall clock was set.
+//! they arrived, or the wall clock was set. And times at which the runtime was unavailable.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Body, CaseHistory, HostInstant};
+use super::{Body, CaseHistory, Entry, HostInstant, Seq, StatusCode};
+
+/// The ends of calls that failed because the runtime was unavailable: since each begin and end of a
+/// stream, the first and the last one.
+#[derive(Clone, Debug, Default)]
+pub struct Unavailable {
+    ends: VecDeque<(Seq, HostInstant)>,
+    since_stream: usize,
+}
+
+impl Unavailable {
+    /// The maximum number of these ends: a runtime may end one stream after the other.
+    const KEPT: usize = 1_000;
+
+    /// Processes the next entry of a history.
+    pub fn push(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::SubscriptionOpened { .. } | Body::SubscriptionEnded { .. } => {
+                self.since_stream = 0;
+            }
+            Body::CallEnded {
+                result: Err(fault), ..
+            } if fault.code == StatusCode::UNAVAILABLE => {
+                if self.since_stream > 1 {
+                    self.ends.pop_back();
+                } else if self.ends.len() == Self::KEPT {
+                    self.ends.pop_front();
+                }
+                self.since_stream += 1;
+                self.ends.push_back((entry.seq, entry.at));
+            }
+            _ => {}
+        }
+    }
+
+    /// The last one before an entry.
+    pub fn before(&self, seq: Seq) -> Option<Seq> {
+        let mut ends = self.ends.iter().rev();
+        ends.find(|(end, _)| *end < seq).map(|(end, _)| *end)
+    }
+
+    /// The first one after an entry, and its time.
+    pub fn after(&self, seq: Seq) -> Option<(Seq, HostInstant)> {
+        self.ends.iter().find(|(end, _)| *end > seq).copied()
+    }
+}
 
 impl CaseHistory {
+    /// Adds what calls about other pods show of the runtime.
+    pub fn set_unavailable(&mut self, unavailable: &Unavailable) {
+        self.unavailable.clone_from(unavailable);
+    }
+
+    /// What calls about other pods show of the runtime; empty for a case.
+    pub fn unavailable(&self) -> &Unavailable {
+        &self.unavailable
+    }
+
     /// How long the suite was held up between two moments.
     pub fn held_up(&self, from: HostInstant, until: HostInstant) -> Duration {
         self.held_up_within(from.monotonic_ns, until.monotonic_ns)

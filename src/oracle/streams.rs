@@ -38,13 +38,18 @@ pub(crate) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
 
 /// The first answer of a runtime to a call that began after a stream had ended, unless the runtime
 /// was down: the last call that ended before shows that, a later one, and one that was under way.
-/// One that stops ends its streams first, and may answer until it has stopped.
+/// One that stops ends its streams first, and may answer until it has stopped. In a watch, calls
+/// about other pods show it, too.
 pub(super) fn later_answer<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
     let is_gone = |fault: &CallFault| fault.code == StatusCode::UNAVAILABLE;
     let is_unavailable = |call: &Call| matches!(call.result(), Some(Err(fault)) if is_gone(fault));
     let over = |call: &&Call| call.ended().map(|over| over.seq);
     let before = history.calls().filter(|call| over(call) < Some(ended.seq));
-    if before.max_by_key(over).is_some_and(is_unavailable) {
+    let last = before.max_by_key(over);
+    let of_others = history.unavailable();
+    if last.is_some_and(is_unavailable)
+        || of_others.before(ended.seq) > last.and_then(|it| over(&it))
+    {
         return None;
     }
     let over_later = |over: &&Entry| over.seq > ended.seq;
@@ -64,5 +69,10 @@ pub(super) fn later_answer<'a>(history: &'a CaseHistory, ended: &Entry) -> Optio
             Some(_) | None => {}
         }
     }
-    answer
+    answer.filter(|answer| {
+        let gone = of_others.after(ended.seq);
+        gone.is_none_or(|(gone, at)| {
+            gone > answer.seq && at.since(ended.at) >= limits::RUNTIME_STOPS
+        })
+    })
 }

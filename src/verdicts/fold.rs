@@ -13,6 +13,7 @@ use super::plan::{Execution, Plan, Scope, blank_invariant};
 use super::watched::{Measure, WatchNews, Watched};
 use crate::history::{
     Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
+    Unavailable,
 };
 use crate::limits;
 use crate::oracle::{Invariant, Measuring, WholeRun};
@@ -43,6 +44,7 @@ pub struct Verdicts {
     whole_run: WholeRun,
     /// The foreign pods, if this is a watch.
     watched: Option<Watched>,
+    unavailable: Unavailable,
     /// The end of the run's wait for late events.
     cases_ended: Option<HostInstant>,
     ended: Option<(HostInstant, RunEnd)>,
@@ -479,6 +481,7 @@ impl Verdicts {
 
     /// Processes the next entry of a watch, and judges the pods that are idle now.
     fn watch(&mut self, entry: &Arc<Entry>) {
+        self.unavailable.push(entry);
         let quiet = self.watched.as_mut().map(|watched| watched.push(entry));
         self.judge_pods(quiet.unwrap_or_default(), entry.seq);
     }
@@ -487,7 +490,8 @@ impl Verdicts {
         let Some(watched) = &mut self.watched else {
             return;
         };
-        for history in histories {
+        for mut history in histories {
+            history.set_unavailable(&self.unavailable);
             let measure = Measure {
                 profiles: &self.plan.profiles,
                 known: &self.plan.known,

@@ -20,7 +20,6 @@ use crate::history::{
     ExpectationFile, PodUid, RunEnd, RunInfo, RunPlan, SandboxId, SandboxMetadata, SandboxStatus,
     Seq, Shared,
 };
-use crate::limits;
 use crate::outcome::{Profile, WatchTotals};
 use crate::pleg::POD_UID_LABEL;
 use crate::verdicts::{Scope, Verdicts};
@@ -224,6 +223,37 @@ fn what_happens_without_a_stream_is_no_alarm() {
     let summary = node.summary(at(30_000));
     assert_eq!((summary.outages, summary.reconnects), (1, 1));
     assert_eq!(summary.without_stream_ns, 1_000_000_000);
+}
+
+#[test]
+fn a_call_about_another_pod_shows_that_the_runtime_was_gone() {
+    let restarted = |failed_ms: u64| {
+        let mut node = Node::new();
+        node.relist(100);
+        node.container = Some(ContainerState::Running);
+        node.event(2000, EventKind::Created);
+        let fails_within = |node: &mut Node, from, until| {
+            if (from..until).contains(&failed_ms) {
+                node.fails(failed_ms);
+            }
+        };
+        fails_within(&mut node, 2000, 2100);
+        node.relist(2100);
+        fails_within(&mut node, 2100, 3000);
+        node.loses_its_stream(3000);
+        fails_within(&mut node, 3000, 3400);
+        node.opens(3400);
+        node.relist(3500);
+        fails_within(&mut node, 3500, 7000);
+        (7..40).for_each(|second| node.relist(second * 1000));
+        node.text().contains("INV-21")
+    };
+    assert!(restarted(0));
+    assert!(!restarted(2999));
+    assert!(!restarted(3001));
+    assert!(!restarted(3600), "it ended its streams and was stopping");
+    assert!(restarted(6000), "that is another outage");
+    assert!(restarted(2050), "it has answered since");
 }
 
 #[test]

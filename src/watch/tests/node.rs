@@ -11,10 +11,10 @@ use super::super::notice::{Notice, Summary, line};
 use super::super::observer::Observer;
 use crate::drive::Relist;
 use crate::history::{
-    Body, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
+    Body, CallFault, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
     ContainerStatus, Entry, Event, EventKind, HostInstant, Labels, PodUid, Reply, Request, RunEnd,
     RunInfo, RunPlan, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxState, SandboxStatus, Seq, StreamEnd, SubscriptionId,
+    SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::Profile;
 use crate::pleg::{
@@ -117,10 +117,25 @@ impl Node {
         self.record(at(ms), Body::RunEnded(RunEnd::default()));
     }
 
+    /// A call about another pod fails, as the runtime is gone.
+    pub(super) fn fails(&mut self, ms: u64) {
+        let request = Request::SandboxStatus(SandboxId::from("another"));
+        let fault = CallFault {
+            code: StatusCode::UNAVAILABLE,
+            message: String::new(),
+            deadline: Duration::ZERO,
+        };
+        self.called(ms, request, Err(fault));
+    }
+
     fn call(&mut self, ms: u64, request: Request, reply: Reply) {
+        self.called(ms, request, Ok(reply));
+    }
+
+    fn called(&mut self, ms: u64, request: Request, result: Result<Reply, CallFault>) {
         let call = CallId(self.calls);
         self.calls += 1;
-        let (case, message, result) = (None, Bytes::new(), Ok(reply));
+        let (case, message) = (None, Bytes::new());
         let began = Body::CallBegan {
             call,
             case,
