@@ -293,7 +293,9 @@ impl AsFd for Folder {
 impl Place {
     /// The end of a path. A link there is resolved if `follows`.
     pub(super) fn of(path: &Path, follows: bool) -> io::Result<Self> {
-        Walk::new(Folder::start(".")?, false).walk(path, follows)
+        // Where this process works may be closed to it.
+        let start = if path.is_absolute() { "/" } else { "." };
+        Walk::new(Folder::start(start)?, false).walk(path, follows)
     }
 
     pub(super) fn name(&self) -> io::Result<&OsStr> {

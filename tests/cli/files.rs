@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::suite::{Ended, suite, unprivileged};
+use crate::suite::{Ended, shut_out, suite, unprivileged};
 
 fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -64,6 +64,22 @@ fn a_report_in_a_folder_that_is_not_ours_is_reported() {
         .run()
         .fails(2, &[path.to_str().unwrap(), "Permission denied"]);
     }
+}
+
+#[test]
+fn absolute_paths_do_not_need_the_working_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    let mode = fs::metadata(&closed).unwrap().permissions();
+    let report = folder.path().join("r.json");
+    let report = ["--json", report.to_str().unwrap()];
+    let all = ["ORD-01", "-r", "/no/such/socket"].into_iter();
+    shut_out(&closed, all.chain(report))
+        .run()
+        .fails(3, &["no socket"]);
+    assert_eq!(names(&folder), ["closed", "r.json"]);
+    fs::set_permissions(&closed, mode).unwrap();
 }
 
 #[test]

@@ -83,6 +83,19 @@ pub(crate) fn unprivileged<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -
     Suite::new(command, args)
 }
 
+/// The same in a directory that is closed to it, without any of root's capabilities.
+pub(crate) fn shut_out<T: AsRef<OsStr>>(of: &Path, args: impl IntoIterator<Item = T>) -> Suite {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "cd \"$0\" && chmod 0 . && exec \"$@\""])
+        .arg(of);
+    if geteuid().is_root() {
+        command.args(["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]);
+    }
+    command.arg(env!("CARGO_BIN_EXE_cri-event-conformance"));
+    Suite::new(command, args)
+}
+
 #[expect(clippy::print_stderr, reason = "it is a test's reason for passing")]
 pub(crate) fn not_tested(why: &dyn std::fmt::Debug) {
     eprintln!("not tested, as it needs root: {why:?}");
