@@ -64,6 +64,16 @@ struct Owned {
 }
 
 impl Owned {
+    /// Why a sandbox stays that is listed as another pod; `None` if no call of a run made it.
+    fn left(&self, id: &SandboxId) -> Option<String> {
+        self.ids.contains(id.as_str()).then(|| {
+            format!(
+                "sandbox {id}, which a call of the run has made, is listed with the name or the \
+                 labels of another pod: left alone"
+            )
+        })
+    }
+
     /// Records a run that has left something.
     fn note(&self, owner: &Owner, done: &mut Sweep) {
         let run = owner.run();
@@ -183,6 +193,9 @@ async fn sweep_owned(
             .only(|id| !kept.contains(id) && !of_others.contains(id) && !ids.refused.contains(id));
         end_processes(kernel, &left, true, &mut done).await;
     }
+    let unnamed = foreign.iter().filter(|id| !keep.contains(id));
+    done.failures
+        .extend(unnamed.filter_map(|id| owned.left(id)));
     if keep.is_empty() {
         sweep_images(client, run, &owned, &mut done).await?;
         sweep_cgroups(kernel, run, &owned, &mut done).await;

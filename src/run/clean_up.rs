@@ -143,15 +143,16 @@ impl CleanUp {
                     .map(|fault| format!("{NOT_REMOVED}{image}: {fault}")),
             );
         }
+        // Where something is left, the next attempt needs the records.
         if let (Some(logs), true) = (&self.logs, keep.is_empty()) {
-            let removed = logs.remove().err();
-            failures.extend(removed.map(|fault| {
-                format!(
-                    "{NOT_REMOVED}{}: {fault}; try {}",
-                    logs.path().display(),
-                    self.again
-                )
-            }));
+            let kept = if failures.is_empty() {
+                logs.remove().err().map(|fault| fault.to_string())
+            } else {
+                Some("it has the records of what is left".to_owned())
+            };
+            let path = logs.path().display();
+            let kept = kept.map(|why| format!("{NOT_REMOVED}{path}: {why}; try {}", self.again));
+            failures.extend(kept);
         }
         // Removals that failed because the runtime was lost are retried when it is back.
         match self.caller.call(None, Request::Version).await {

@@ -120,7 +120,8 @@ fn the_report_of_a_run_that_did_not_begin_says_why() {
     run_at(&fake, &["--junit", path]).run().fails(3, &[]);
     let junit = std::fs::read_to_string(&report).unwrap();
     assert!(junit.contains("open and silent"), "{junit}");
-    assert_eq!(std::fs::read_dir(fake.folder()).unwrap().count(), 2);
+    // This runtime cannot list containers: the records of those that may be left stay.
+    assert_eq!(std::fs::read_dir(fake.folder()).unwrap().count(), 3);
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Backend for Refusing {
                 Ok(Reply::Sandboxes(vec![
                     listed("pod", of_run(RUN)),
                     listed("other", of_run(OTHER)),
-                    listed("forged", forged),
+                    listed(FORGED, forged),
                 ]))
             }
             Request::ListContainers { .. } => {
@@ -191,8 +191,10 @@ fn swept_from(name: &'static str, refusals: u32, code: StatusCode) -> (Sweep, Ar
 fn containers_are_killed_before_their_sandbox_is_stopped_and_other_runs_are_left_alone() {
     let (done, backend) = swept_from("a-runtime", 0, StatusCode::UNKNOWN);
     assert_eq!(done.removed, ["sandbox pod", "container orphan"]);
-    let skipped = "sandbox forged of the pod prod/ord-01-pod-0a1b2c3d carries the suite's labels, but not \
-         its name: left alone";
+    let skipped = format!(
+        "sandbox {FORGED} of the pod prod/ord-01-pod-0a1b2c3d carries the suite's labels, but not \
+         its name: left alone"
+    );
     assert_eq!(done.skipped[0], skipped);
     let changes = backend.changes.lock().unwrap();
     let of_sandbox = ["stop c 0ns", "stop pod", "remove pod"];
@@ -380,6 +382,7 @@ const RUN: &str = "6f1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d";
 const OTHER: &str = "7a1c2f0e-0f6a-4c1e-9b52-9a256f2f3c1d";
 const ID: &str = "3f0c2a9b7d5e4816a2c4e6f8091b3d5f7a9c1e3052647f8e9dacbf1d2e3f4a5b";
 const SOCKET: &str = "/run/a/runtime.sock";
+const FORGED: &str = "forged-2a9b7d5e4816a2c4e6f8091b3d5f7a9c";
 
 /// A shell that waits for its input, in the guise of an OCI runtime that creates this container.
 fn guise(id: &str) -> Child {
@@ -520,6 +523,33 @@ fn the_processes_of_an_id_that_a_runtime_only_names_are_left_alone() {
          began"
     );
     assert_eq!(message, expected);
+}
+
+/// The runtime lists what a call has made with the namespace of another pod.
+#[test]
+fn a_made_sandbox_that_is_listed_as_another_pod_keeps_the_records() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let run = RunId::from(RUN);
+    let logs = LogDirectory::make(Some(parent.path()), &run, Some(Path::new(SOCKET)));
+    let logs = logs.expect("it is made");
+    let (id, since) = (FORGED.to_owned(), BootTicks::now());
+    logs.note(&OwnId { id, since }).expect("it is noted");
+    let found = LogDirectory::found(Some(parent.path())).expect("it can be listed");
+    let reactor = Reactor::simulated().expect("a reactor");
+    let done = reactor.runtime().block_on(async {
+        let (client, _) = connected(0, StatusCode::UNKNOWN).await;
+        let place = (&client, Some(Path::new(SOCKET)));
+        let (lines, _) = unbounded_channel();
+        sweep_host(place, Some(&run), found, lines).await
+    });
+    let done = done.expect("it can list");
+    let left = format!(
+        "sandbox {FORGED}, which a call of the run has made, is listed with the name or the labels \
+         of another pod: left alone"
+    );
+    assert_eq!(done.failures, [left]);
+    assert!(!done.removed.iter().any(|it| it.contains(FORGED)));
+    assert!(logs.path().exists());
 }
 
 /// The model never answers the first stop of a sandbox.
