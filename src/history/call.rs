@@ -297,11 +297,23 @@ written_as! {
             api_version: version.0.api_version.clone(),
         },
         |fields| Ok(VersionResponse(RuntimeVersion {
-            runtime_name: fields.runtime_name,
-            runtime_version: fields.runtime_version,
-            api_version: fields.api_version,
+            runtime_name: named(fields.runtime_name),
+            runtime_version: named(fields.runtime_version),
+            api_version: named(fields.api_version),
         }))
     }
+}
+
+/// A name or a version of a runtime, which each output repeats, without what is beyond 4 KiB.
+fn named(mut text: String) -> String {
+    const LONGEST: usize = 4 << 10;
+    if text.len() > LONGEST {
+        let ends = text.char_indices().map(|(end, _)| end);
+        let end = ends.take_while(|end| *end <= LONGEST).last();
+        text.truncate(end.unwrap_or_default());
+        text.push('…');
+    }
+    text
 }
 
 message! {

@@ -363,6 +363,21 @@ mod tests {
         assert_eq!(Own::read(&generated.encode_to_vec()), Ok(own));
     }
 
+    #[test]
+    fn the_name_and_the_version_of_a_runtime_are_cut() {
+        let message = v1::VersionResponse {
+            runtime_name: "x".repeat(15 << 20),
+            runtime_version: "é".repeat(3 << 10),
+            ..v1::VersionResponse::default()
+        };
+        let reply = decode_reply("VersionResponse", &message.encode_to_vec());
+        let Ok(Reply::Version(version)) = reply else {
+            panic!("{reply:?}");
+        };
+        assert_eq!(version.runtime_name, "x".repeat(4 << 10) + "…");
+        assert_eq!(version.runtime_version, "é".repeat(2 << 10) + "…");
+    }
+
     proptest! {
         #[test]
         fn messages_are_those_of_the_cri(bytes in proptest::collection::vec(any::<u8>(), 2_000)) {
