@@ -411,13 +411,11 @@ pub fn is_uuid(text: &str) -> bool {
 /// The id in a component of a cgroup's path: all of the component, or the part after the prefix of
 /// a runtime, as in `cri-containerd-ID.scope` and `crio-conmon-ID`.
 pub(super) fn id_in(component: &str) -> &str {
+    /// containerd, CRI-O and its monitor, and cri-dockerd.
+    const PREFIXES: [&str; 4] = ["cri-containerd", "crio", "crio-conmon", "docker"];
     let plain = component.strip_suffix(".scope").unwrap_or(component);
-    let is_prefix = |text: &str| {
-        let mut letters = text.bytes();
-        letters.all(|letter| letter.is_ascii_lowercase() || letter == b'-')
-    };
     match plain.rsplit_once('-') {
-        Some((prefix, id)) if is_prefix(prefix) => id,
+        Some((prefix, id)) if PREFIXES.contains(&prefix) => id,
         _ => plain,
     }
 }

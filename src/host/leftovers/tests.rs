@@ -46,6 +46,7 @@ fn a_cgroup_with_the_id_in_its_path_is_of_the_container() {
         format!("0::/k8s.io/x.{ID}"),
         format!("0::/user.slice/{ID}.service"),
         format!("0::/user.slice/app-1-{ID}.scope"),
+        format!("0::/user.slice/evil-{ID}.scope"),
         format!("8:name={ID}:/"),
     ] {
         assert_eq!(by_cgroup(&path, is_one), None, "{path}");
