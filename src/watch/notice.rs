@@ -48,6 +48,7 @@ pub enum Notice {
     },
     Violation {
         rule: String,
+        guarantee: &'static str,
         level: String,
         finding: String,
         subject: String,
@@ -199,6 +200,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
         }
         Notice::Violation {
             rule,
+            guarantee,
             level,
             subject,
             expected,
@@ -219,7 +221,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             let [subject, expected, actual] =
                 [subject, expected, actual].map(|text| cut(text, 3 * TEXT));
             format!(
-                "{style}{at} {word:<8} {subject}: {rule}, a {level}{known}{style:#}\n\
+                "{style}{at} {word:<8} broke {guarantee}: {subject}: {rule}, a {level}{known}{style:#}\n\
                  \x20   expected  {expected}\n    actual    {actual}"
             )
         }

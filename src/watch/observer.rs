@@ -18,8 +18,8 @@ use crate::history::{
     SandboxListing, SandboxStatus,
 };
 use crate::limits;
-use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
-use crate::outcome::{Profile, WatchTotals};
+use crate::oracle::{self, NO_MISSED_EVENT, PLEGS_AGREE};
+use crate::outcome::{Guarantee, Profile, WatchTotals};
 use crate::pleg::{
     Channel, Features, Generic, Hint, Inspection, Kubelet, LifecycleEvent, Moment, POD_UID_LABEL,
     PodStatus, Receipt, SharedUid, State, list_pods, receive, relist_hint,
@@ -189,6 +189,9 @@ impl Observer {
     /// The notice of a violation.
     pub(super) fn found(&mut self, news: &WatchNews) -> Notice {
         let violation = &news.violation;
+        let rule = oracle::invariant(&violation.rule);
+        let own = rule.and_then(|rule| Guarantee::proven_by(rule.name, rule.requirements));
+        let guarantee = Guarantee::broken_by(own, &violation.rule, violation.mismatch.kind);
         match &*violation.rule {
             NO_MISSED_EVENT => self.summary.missed += 1,
             PLEGS_AGREE => self.summary.disagreements += 1,
@@ -196,6 +199,7 @@ impl Observer {
         }
         Notice::Violation {
             rule: violation.rule.clone(),
+            guarantee: guarantee.name(),
             level: violation.level.to_string(),
             finding: violation.mismatch.kind.key().to_owned(),
             subject: violation.subject.clone(),

@@ -199,10 +199,10 @@ fn what_relists_show_and_events_do_not_report_is_an_alarm() {
     (13..30).for_each(|second| node.relist(second * 1000));
     node.expect_lines(&expect![[r#"
         2026-11-20T16:52:52.000Z STOPPED  shop/web  app  c0ffee00c0ffe  EXITED 137 OOM\u{1b}[31mKilled  lag 0.6 ms  evented: ContainerDied
-        2026-11-20T16:53:01.000Z MISSED   app (c0ffee00c0ffee00) of pod shop/web: INV-11, a MUST
+        2026-11-20T16:53:01.000Z MISSED   broke Complete: app (c0ffee00c0ffee00) of pod shop/web: INV-11, a MUST
             expected  STOPPED within 5s of a relist that shows it EXITED
             actual    STOPPED came 9s later
-        2026-11-20T16:53:01.000Z DISAGREE sandbox (5a11d80c5a11d80c) of pod shop/web: INV-13, a MUST
+        2026-11-20T16:53:01.000Z DISAGREE broke Truthful: sandbox (5a11d80c5a11d80c) of pod shop/web: INV-13, a MUST
             expected  both kubelets believe the same of app c0ffee00c0ffee00
             actual    by relists exited 137 OOM\u{1b}[31mKilled, by events running 0"#]]);
     let summary = node.summary(at(30_000));
