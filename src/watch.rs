@@ -19,7 +19,7 @@
 //! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (the reaction of the Evented PLEG of kubelet 1.26 to 1.36: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track, or too large ones; with `--profile hint` alone that of 1.37: `relist`, `sampled`, `ignored`), `lifecycle` (the lifecycle events it sends, such as `ContainerDied`), `panic` (why) |
 //! | `relist` | `lifecycle`: the lifecycle events that the Generic PLEG sends; `on_demand`: whether in a relist of this pod alone, after an inferred sync or a hint |
 //! | `violation` | `rule` (its id), `guarantee` (that it breaks, such as `Complete`), `level` (`must`, `should`, `may`), `finding` (its kind), `subject`, `expected`, `actual`, `known` (whether it is listed as known) |
-//! | `more-violations` | `rule`, `count`: further violations of a rule, too many to be shown |
+//! | `more-violations` | `rule`, `count`, `known`: further violations of a rule, too many to be shown |
 //! | `stream` | `what` (`opened`, `live`, `relisted`, `ended`, `overrun`, `relist-failed`, `relist-late`, `relist-works`), `detail` |
 //! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `disagreements`, `other_violations`, `outages` (of the stream), `without_stream_ns`, `panics`, `reconnects`, `relists`, `pod_relists` (on demand) |
 

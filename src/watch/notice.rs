@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use clap::builder::Resettable;
 use serde::Serialize;
 
-use super::stream::KUBELETS_GAVE_UP;
+use super::stream::{KUBELETS_GAVE_UP, Throttle};
 use crate::escape::printable_json;
 use crate::history::HostInstant;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
@@ -60,6 +60,7 @@ pub enum Notice {
     MoreViolations {
         rule: String,
         count: u64,
+        known: bool,
     },
     /// The state of the connection has changed.
     Stream {
@@ -150,6 +151,32 @@ struct Timed<'a> {
 /// The maximum length of a text from a runtime, in characters.
 const TEXT: usize = 80;
 
+/// The number of violations of one rule that are shown individually.
+const SHOWN: u64 = 20;
+
+/// The violations shown so far: of each rule the first ones, then their number; known ones apart,
+/// so that they never hide a new one.
+#[derive(Debug, Default)]
+pub(super) struct Shown(BTreeMap<(String, bool), (u64, Throttle)>);
+
+impl Shown {
+    /// The notice for a new violation, unless it is left out.
+    pub(super) fn next(&mut self, notice: Notice, now: HostInstant) -> Option<Notice> {
+        let Notice::Violation { rule, known, .. } = &notice else {
+            return Some(notice);
+        };
+        let (rule, known) = (rule.clone(), *known);
+        let (count, throttle) = self.0.entry((rule.clone(), known)).or_default();
+        *count += 1;
+        match *count {
+            ..=SHOWN => Some(notice),
+            _ => throttle
+                .happened(now)
+                .map(|count| Notice::MoreViolations { rule, count, known }),
+        }
+    }
+}
+
 const DIM: Style = Style::new().dimmed();
 
 const ALARM: Style = AnsiColor::Red.on_default().bold();
@@ -213,10 +240,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
                 PLEGS_AGREE => "DISAGREE",
                 _ => "BROKEN",
             };
-            let (style, known) = match known {
-                true => (NOTE, ", known of this runtime"),
-                false => (ALARM, ""),
-            };
+            let (style, known) = known_or_not(*known);
             let level = level.to_uppercase();
             let [subject, expected, actual] =
                 [subject, expected, actual].map(|text| cut(text, 3 * TEXT));
@@ -225,11 +249,21 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
                  \x20   expected  {expected}\n    actual    {actual}"
             )
         }
-        Notice::MoreViolations { rule, count } => {
-            format!("{ALARM}{at} BROKEN   {rule}: {count} times more{ALARM:#}")
+        Notice::MoreViolations { rule, count, known } => {
+            let (style, known) = known_or_not(*known);
+            format!("{style}{at} BROKEN   {rule}: {count} times more{known}{style:#}")
         }
         Notice::Stream { detail, .. } => format!("{at} stream   {}", cut(detail, 4 * TEXT)),
         Notice::Summary(totals) => summary(totals),
+    }
+}
+
+/// The style of a violation, and what follows it.
+fn known_or_not(known: bool) -> (Style, &'static str) {
+    if known {
+        (NOTE, ", known of this runtime")
+    } else {
+        (ALARM, "")
     }
 }
 
@@ -354,4 +388,36 @@ fn pod_name(namespace: &str, pod: &str, uid: &str) -> String {
         return format!("(pod {})", printable(&cut(uid, TEXT)));
     }
     format!("{}/{}", cut(namespace, TEXT), cut(pod, TEXT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_violations_hide_no_new_one() {
+        let violation = |known| Notice::Violation {
+            rule: "INV-11".to_owned(),
+            guarantee: "Complete",
+            level: "must".to_owned(),
+            finding: "missing-stopped".to_owned(),
+            subject: "app".to_owned(),
+            expected: "STOPPED".to_owned(),
+            actual: "no STOPPED".to_owned(),
+            known,
+        };
+        let mut shown = Shown::default();
+        for _ in 0..SHOWN {
+            let first = shown.next(violation(true), HostInstant::default());
+            assert_eq!(first, Some(violation(true)));
+        }
+        let more = shown.next(violation(true), HostInstant::default()).unwrap();
+        let more = line(HostInstant::default(), &more);
+        assert!(
+            more.contains("INV-11: 1 times more, known of this runtime"),
+            "{more}"
+        );
+        let new = shown.next(violation(false), HostInstant::default());
+        assert_eq!(new, Some(violation(false)));
+    }
 }

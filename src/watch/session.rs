@@ -1,7 +1,7 @@
 //! The loop of `watch`: waits for events and relists, records and judges them, and prints the
 //! observer's notices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::announce::{self, announce, refuse_theft};
-use super::notice::{Notice, Output, show};
+use super::notice::{Notice, Output, Shown, show};
 use super::observer::Observer;
 use super::options::WatchOptions;
 use super::processes::Processes;
@@ -40,9 +40,6 @@ use crate::{host, limits, terminal};
 
 /// The maximum number of queued relists.
 const WAITING: usize = 2;
-
-/// The number of violations of one rule that are shown individually.
-const SHOWN: u64 = 20;
 
 /// Watches for the given time, or until a signal arrives or the output is closed. Returns the exit
 /// code of the verdict, if the user requests one.
@@ -108,8 +105,7 @@ pub(super) struct Watch<'a> {
     under_way: RelistUnderWay,
     overruns: Throttle,
     drawn: HostInstant,
-    /// The number of violations of each rule.
-    found: BTreeMap<String, (u64, Throttle)>,
+    shown: Shown,
     deadline: Option<tokio::time::Instant>,
     _endpoint: Option<Endpoint>,
     _heartbeat: Heartbeat,
@@ -166,7 +162,7 @@ impl<'a> Watch<'a> {
             under_way: RelistUnderWay::default(),
             overruns: Throttle::default(),
             drawn: HostInstant::default(),
-            found: BTreeMap::new(),
+            shown: Shown::default(),
             deadline: duration.map(|duration| tokio::time::Instant::now() + duration),
             _endpoint: endpoint,
             _heartbeat: Heartbeat::begin(&recorder),
@@ -405,27 +401,16 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Shows new violations: of each rule the first ones, then their number.
     fn found(&mut self, news: &[WatchNews]) -> io::Result<()> {
         let now = host::now();
         for news in news {
-            let rule = &news.violation.rule;
-            match &**rule {
+            match &*news.violation.rule {
                 NO_MISSED_EVENT => self.metrics.missed(),
                 PLEGS_AGREE => self.metrics.disagreed(),
                 _ => {}
             }
             let notice = self.observer.found(news);
-            let (count, throttle) = self.found.entry(rule.clone()).or_default();
-            *count += 1;
-            let notice = match *count {
-                ..=SHOWN => Some(notice),
-                _ => throttle.happened(now).map(|count| Notice::MoreViolations {
-                    rule: rule.clone(),
-                    count,
-                }),
-            };
-            if let Some(notice) = notice {
+            if let Some(notice) = self.shown.next(notice, now) {
                 self.show(&notice)?;
             }
         }
