@@ -198,12 +198,14 @@ fn nights(name: &str, when: &str) -> Vec<NamedReport> {
 }
 
 /// Of containerd 2.1.9: beside a kubelet 1.36.2 whose pods crashed and were killed, and beside pods
-/// whose STOPPED a relay dropped. Of CRI-O 1.37: beside pods that crash, with its known failures.
+/// whose STOPPED a relay dropped. Of containerd 1.7.24 and CRI-O 1.37: beside pods that crash, with
+/// their known failures.
 #[test]
 fn the_policy_for_watches_judges_recorded_ones() {
     for (name, expected) in [
         ("reports/watch-beside-a-kubelet", Pass),
         ("reports/watch-drop-stopped", Fail),
+        ("reports/watch-containerd-1.7", Pass),
         ("reports/watch-crio", Pass),
         ("histories/runs/containerd-2.1-clean", CannotTell),
     ] {
