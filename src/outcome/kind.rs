@@ -259,7 +259,7 @@ kinds! {
     "beliefs-differ" BeliefsDiffer Truthful
         "A kubelet that follows events has another view of a pod than one that relists."
         "both kubelets believe the same of {of}"
-        "by relists {by-relists}, by events {by-events}";
+        "by relists {by-relists}, by events {by-events}[, since {cause}]";
     "missing-timestamp" MissingTimestamp Consistent
         "`PodSandboxStatus` has statuses of containers, and no timestamp."
         "a timestamp beside the statuses of containers"

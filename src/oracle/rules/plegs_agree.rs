@@ -35,8 +35,8 @@ use crate::oracle::rules::snapshots_never_regress::pods_that_went_back;
 use crate::oracle::subscribers::is_split;
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 use crate::pleg::{
-    Features, Generic, Kubelet, KubeletPanic, Moment, POD_UID_LABEL, PodStatus, list_pods,
-    pod_status, receive,
+    Features, Generic, Kubelet, KubeletPanic, POD_UID_LABEL, PodStatus, list_pods, pod_status,
+    receive,
 };
 use belief::{Belief, Believed, differences};
 use relists::{Answers, PlegRelist, relists};
@@ -106,14 +106,14 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         };
         Some((&spec.uid, pod.disagreements(rule)))
     });
-    let mut disagreements: Vec<(&PodUid, Vec<Violation>)> =
+    // A pod's sandboxes share their pod's beliefs: only the newest one names it.
+    let mut disagreements: BTreeMap<&PodUid, Vec<Violation>> =
         pods.filter(|(_, found)| !found.is_empty()).collect();
     if !disagreements.is_empty() {
         let went_back = pods_that_went_back(history);
-        disagreements.retain(|(pod, _)| !went_back.contains(pod));
+        disagreements.retain(|pod, _| !went_back.contains(*pod));
     }
-    let disagreements = disagreements.into_iter();
-    disagreements.flat_map(|(_, found)| found).collect()
+    disagreements.into_values().flatten().collect()
 }
 
 /// Whether a pod had another sandbox when one of its sandboxes was DELETED: at that event a kubelet
@@ -179,9 +179,10 @@ impl Pod<'_> {
                 }
                 let nothing = (Seq::default(), Believed::default());
                 let evented = self.believed_by_events(&nothing, relist.began.seq, until);
-                let newest = evented
-                    .last()
-                    .map_or(Moment::NEVER, |(_, last)| last.newest_sandbox());
+                let (held_from, last) = *evented.last().unwrap_or(&&nothing);
+                let newest = last.newest_sandbox();
+                let until_then = self.events().filter(|event| event.seq() <= *held_from);
+                let cause = relisting.replaced_by(until_then);
                 let relisting = relisting.belief(newest);
                 let evented = evented.iter().map(|(held_from, believed)| {
                     let deleted = |id| self.deleted.get(id).is_some_and(|from| from <= held_from);
@@ -201,6 +202,7 @@ impl Pod<'_> {
                 evidence.sort_unstable();
                 let violation = |(beliefs, parts): (Facts, Vec<String>)| {
                     let of = [Fact::Of(parts.join(" and "))];
+                    let beliefs: Facts = beliefs.iter().chain(&cause).cloned().collect();
                     let mismatch = Mismatch::new(Kind::BeliefsDiffer, of, beliefs);
                     rule.violation(name_of(self.subject), mismatch, evidence.clone())
                 };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::history::SandboxState;
+use crate::history::{EventArrival, EventKind, SandboxState};
 use crate::outcome::{Fact, Facts};
 use crate::pleg::{Moment, PodStatus, State};
 
@@ -59,6 +59,25 @@ impl Believed {
         let sandboxes = status.flat_map(|status| &status.sandboxes);
         let newest = sandboxes.map(|sandbox| sandbox.created_at).max();
         newest.unwrap_or(Moment::NEVER)
+    }
+
+    /// The last of a pod's events, if its snapshot has an older sandbox than this relist: a kubelet
+    /// that follows events then believes nothing of the newest sandbox.
+    pub(super) fn replaced_by<'a>(
+        &self,
+        events: impl Iterator<Item = &'a EventArrival>,
+    ) -> Option<Fact> {
+        let kept = events.filter(|arrival| arrival.event().kind != EventKind::Deleted);
+        let event = kept.max_by_key(|arrival| arrival.seq())?.event();
+        let shown = event.sandbox.as_ref()?;
+        let sandboxes = &self.0.as_ref()?.sandboxes;
+        let newest = sandboxes.iter().max_by_key(|sandbox| sandbox.created_at)?;
+        let is_same = newest.id.as_str() == shown.id.as_str();
+        let is_older = !is_same && newest.created_at >= shown.created_at.into();
+        is_older.then(|| {
+            let (kind, id) = (event.kind, &event.container);
+            Fact::Cause(format!("{kind} of {id} in the older sandbox {}", shown.id))
+        })
     }
 
     pub(super) fn differs_from(&self, other: &Self) -> bool {

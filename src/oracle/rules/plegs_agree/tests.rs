@@ -454,12 +454,23 @@ fn a_kubelet_forgets_a_pod_when_one_of_its_sandboxes_is_deleted() {
     then(
         &format!("{made_again}; pod-b inspect d=running; end"),
         expect![[r#"
-            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of d.0.beef: by relists running 0, by events nothing
             INV-13 at #5 #8 #11 #12 #19: pod-b (pod-b.0.beef): expected both kubelets believe the same of d.0.beef: by relists running 0, by events nothing
         "#]],
     );
     then(
         &format!("{made_again}; pod DELETED; pod-b inspect d=running; end"),
         expect![""],
+    );
+}
+
+#[test]
+fn a_late_event_of_an_older_sandbox_is_named() {
+    then(
+        "pod-b run again=pod; pod-b STARTED; c STOPPED exit=255; pod-b inspect; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #13 #18: pod-b (pod-b.0.beef): expected both kubelets believe the same of sandbox pod-b.0.beef: by relists READY, by events nothing, since STOPPED of c.0.beef in the older sandbox pod.0.beef
+            INV-13 at #5 #8 #11 #12 #13 #18: pod-b (pod-b.0.beef): expected both kubelets believe the same of sandbox pod.0.beef: by relists nothing, by events READY, since STOPPED of c.0.beef in the older sandbox pod.0.beef
+            INV-13 at #5 #8 #11 #12 #13 #18: pod-b (pod-b.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events exited 255 Error, since STOPPED of c.0.beef in the older sandbox pod.0.beef
+        "#]],
     );
 }
