@@ -20,7 +20,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
-pub(crate) use fact::cut;
 pub use fact::{Fact, Facts};
 pub use guarantee::Guarantee;
 pub use kind::Kind;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 #[cfg(test)]
 use super::any;
+use super::ids::cut;
 use super::protobuf::{message, messages, written_as};
 use super::status::ImageSpec;
 use super::{
@@ -297,22 +298,16 @@ written_as! {
             api_version: version.0.api_version.clone(),
         },
         |fields| Ok(VersionResponse(RuntimeVersion {
-            runtime_name: named(fields.runtime_name),
-            runtime_version: named(fields.runtime_version),
-            api_version: named(fields.api_version),
+            runtime_name: repeated(fields.runtime_name),
+            runtime_version: repeated(fields.runtime_version),
+            api_version: repeated(fields.api_version),
         }))
     }
 }
 
-/// A name or a version of a runtime, which each output repeats, without what is beyond 4 KiB.
-fn named(mut text: String) -> String {
-    const LONGEST: usize = 4 << 10;
-    if text.len() > LONGEST {
-        let ends = text.char_indices().map(|(end, _)| end);
-        let end = ends.take_while(|end| *end <= LONGEST).last();
-        text.truncate(end.unwrap_or_default());
-        text.push('…');
-    }
+/// A text that each output repeats, so that it must not be long.
+fn repeated(mut text: String) -> String {
+    cut(&mut text);
     text
 }
 

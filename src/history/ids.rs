@@ -3,7 +3,7 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -160,6 +160,21 @@ impl HostInstant {
 
 /// A text that is cheap to clone.
 pub type Text = Arc<str>;
+
+/// The maximum length of a text that outputs repeat, in bytes. Messages of runtimes have some
+/// hundred.
+const LONGEST: usize = 4 << 10;
+
+/// Cuts a text that is too long to be repeated, and appends its length.
+pub(crate) fn cut(text: &mut String) {
+    let length = text.len();
+    if length > LONGEST {
+        let mut ends = (0..=LONGEST).rev();
+        let end = ends.find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        let _ = write!(text, "… ({length} bytes)");
+    }
+}
 
 /// A value that is cheap to clone, and copied when a shared one is changed.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]

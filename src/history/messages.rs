@@ -374,8 +374,14 @@ mod tests {
         let Ok(Reply::Version(version)) = reply else {
             panic!("{reply:?}");
         };
-        assert_eq!(version.runtime_name, "x".repeat(4 << 10) + "…");
-        assert_eq!(version.runtime_version, "é".repeat(2 << 10) + "…");
+        assert_eq!(
+            version.runtime_name,
+            "x".repeat(4 << 10) + "… (15728640 bytes)"
+        );
+        assert_eq!(
+            version.runtime_version,
+            "é".repeat(2 << 10) + "… (6144 bytes)"
+        );
     }
 
     proptest! {

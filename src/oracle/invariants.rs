@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::index::Index;
 use super::rules::INVARIANTS;
 use super::subjects::{entries_about, name_of};
-use crate::history::{CaseHistory, EventArrival, Seq, Subject, SubscriptionId};
-use crate::outcome::{Kind, Level, Levels, Mismatch, Violation, cut};
+use crate::history::{CaseHistory, EventArrival, Seq, Subject, SubscriptionId, cut};
+use crate::outcome::{Kind, Level, Levels, Mismatch, Violation};
 
 /// A rule that every history must keep.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! The values of a finding, each with its name and type.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::history::EventKind;
+use crate::history::{EventKind, cut};
 
 /// A type for the value of a fact.
 trait FactValue: fmt::Debug {
@@ -241,20 +241,6 @@ impl StableValue for Vec<EventKind> {
     fn from_json(value: &Value) -> Result<Self, String> {
         let list = value.as_array().ok_or("it is no list of events")?;
         list.iter().map(EventKind::from_json).collect()
-    }
-}
-
-/// The maximum length of a text in a finding, in bytes. Messages of runtimes have some hundred.
-const LONGEST_TEXT: usize = 4 << 10;
-
-/// Cuts a text that is longer than any in a finding, and appends its length.
-pub(crate) fn cut(text: &mut String) {
-    let length = text.len();
-    if length > LONGEST_TEXT {
-        let mut ends = (0..=LONGEST_TEXT).rev();
-        let end = ends.find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or_default());
-        let _ = write!(text, "… ({length} bytes)");
     }
 }
 

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::known::{Known, WATCH};
-use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
+use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq, cut};
 use crate::limits;
 use crate::oracle::{self, INVARIANTS, Index, WholeRun};
-use crate::outcome::{Level, Levels, Mismatch, Outcome, Profile, Seen, Verdict, Violation, cut};
+use crate::outcome::{Level, Levels, Mismatch, Outcome, Profile, Seen, Verdict, Violation};
 
 /// The maximum number of displayed violations of one invariant.
 const SHOWN_VIOLATIONS: usize = 5;

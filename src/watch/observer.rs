@@ -103,7 +103,7 @@ impl Observer {
         let is_known = self.names.contains_key(&subject.id);
         let is_tracked = (is_known || self.names.len() < limits::WATCHED)
             && !event.has_long_names()
-            && self.has_room(event, bytes);
+            && self.reserve(event, bytes);
         let created_at_ns = event.created_at.0;
         let queued = self.is_queued(event);
         let lag_ns = (created_at_ns != 0).then(|| at.realtime_ns.saturating_sub(created_at_ns));
@@ -134,8 +134,9 @@ impl Observer {
         Notice::Event(seen)
     }
 
-    /// Whether the evented cache has room for an event, which replaces that before it.
-    fn has_room(&mut self, event: &Event, bytes: usize) -> bool {
+    /// Reserves room in the evented cache for an event, which replaces the one before it; whether
+    /// there is room.
+    fn reserve(&mut self, event: &Event, bytes: usize) -> bool {
         let uid = event.pod_uid().map_or("", PodUid::as_str);
         let others = self.cached_bytes - self.cached.get(uid).copied().unwrap_or_default();
         let has_room = others + bytes <= limits::WATCHED_BYTES;

@@ -26,8 +26,8 @@ fn watched(defects: &[&str], args: &[&str]) -> (Ended, Value, Ended) {
     // A pod that comes before the first relist is there from the beginning.
     watch.wait_for("the first relist is done");
     let run = suite(["ORD-01", "STP-01", "-r", &endpoint]).run();
-    // Its verdict does not matter: a run that the host has held up is undecided.
-    assert!(run.out.contains("test ORD-01 "), "{run:#?}");
+    // A run that the host has held up is undecided; its pods are there all the same.
+    assert!(matches!(run.code, 0 | 1 | 3), "{run:#?}");
     let ended = watch.end_within(AT_MOST);
     let report = fs::read_to_string(&json).unwrap();
     let again = suite(["check", &history]).run();
