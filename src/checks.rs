@@ -27,7 +27,6 @@ mod events;
 mod eventually_known;
 mod explained;
 mod filtered;
-mod final_status;
 mod includes;
 mod invariant;
 mod judge;
@@ -36,7 +35,6 @@ mod labels;
 mod last_state;
 mod latencies;
 mod latency;
-mod matches_spec;
 mod message_size;
 mod name_refs;
 mod never;
@@ -45,14 +43,12 @@ mod no_repeats;
 mod order;
 mod own_status;
 mod replay;
-mod same_status;
 mod sandbox_state;
 mod sandbox_status;
 mod scope;
 mod shown;
 mod situation;
 mod status;
-mod status_times;
 mod subject_events;
 mod subscription;
 #[cfg(test)]
@@ -109,17 +105,11 @@ check::checks! {
     "addresses" Addresses(addresses::AddressesCheck);
     /// `ContainerStatus` and `PodSandboxStatus` succeed, or fail with `NOT_FOUND`.
     "answered" Answered(answered::AnsweredCheck);
-    /// Every status after STOPPED shows the exit of the container as STOPPED reported it.
-    "final" Final(final_status::FinalCheck);
     /// Each status that shows the container EXITED has a message. There is at least one such
     /// status, unless the container is removed.
     "explained" Explained(explained::ExplainedCheck);
-    /// The status of its own container in an event's snapshot equals the next `ContainerStatus`.
-    "same-status" SameStatus(same_status::SameStatusCheck);
     /// An event's snapshot contains the containers that the lists before and after it contain.
     "all-containers" AllContainers(all_containers::AllContainersCheck);
-    /// Every event shows the sandbox and the container as their creation requested them.
-    "matches-spec" MatchesSpec(matches_spec::MatchesSpecCheck);
     /// The state in the last list or status that shows the sandbox or container, whether an event
     /// reported it or not.
     "last-state" LastState(last_state::LastStateCheck);
@@ -127,8 +117,6 @@ check::checks! {
     "sandbox-state" SandboxState(sandbox_state::SandboxStateCheck);
     /// `created_at` of an event lies between the call or exit that caused it and its arrival.
     "created-at-valid" CreatedAtValid(created_at_valid::CreatedAtValidCheck);
-    /// The times of each status are within the calls that set them, and 0 before.
-    "status-times" StatusTimes(status_times::StatusTimesCheck);
     /// The time from an event's `created_at` to its arrival.
     "latency" Latency(latency::LatencyCheck);
     /// The size of the messages of events.

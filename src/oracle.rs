@@ -8,6 +8,7 @@
 mod capabilities;
 mod clocks;
 mod deadlines;
+mod fields;
 mod index;
 mod invariants;
 mod lifecycle;
@@ -15,6 +16,7 @@ mod relist;
 mod rules;
 #[cfg(test)]
 pub(crate) mod script;
+mod statements;
 mod streams;
 mod subjects;
 mod subscribers;
@@ -31,7 +33,6 @@ pub(crate) use index::Source;
 pub(crate) use invariants::broken_by;
 pub use invariants::{Invariant, context, invariant, invariants};
 pub(crate) use relist::relists_of;
-pub(crate) use rules::exit_status_never_changes::{exit_status_changed, statuses_after_stopped};
 pub use rules::no_missed_events::unannounced;
 pub(crate) use rules::own_container_once::own_container_not_once;
 pub(crate) use rules::status_as_new_as_event::status_in_deleted;

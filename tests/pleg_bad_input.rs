@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use cri_event_conformance::testing::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
-    EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxState, SandboxStatus, Shared,
+    EventKind, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxState, SandboxStatus, Shared,
 };
 use cri_event_conformance::testing::pleg::{
     Features, Generic, Health, Hint, InspectError, Inspection, Kubelet, KubeletPanic,
@@ -228,17 +228,16 @@ fn what_is_listed_without_metadata_image_or_id_is_left_out() {
         id: SandboxId::from("s"),
         metadata: None,
         state: SandboxState::Ready,
-        created_at: RuntimeNanos(0),
-        labels: Labels::new(),
+        ..SandboxListing::default()
     }];
     let whole = ContainerListing {
         id: ContainerId::from("c"),
         sandbox: SandboxId::from("s"),
         metadata: Some(ContainerMetadata::default()),
         state: ContainerState::Running,
-        created_at: RuntimeNanos(0),
         labels: [(POD_UID_LABEL.to_owned(), "pod".to_owned())].into(),
         image: Some("image".into()),
+        ..ContainerListing::default()
     };
     let listed = |change: fn(&mut ContainerListing)| {
         let mut container = whole.clone();

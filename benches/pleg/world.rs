@@ -215,6 +215,7 @@ fn sandbox_listing(status: SandboxStatus) -> SandboxListing {
         state: status.state,
         created_at: status.created_at,
         labels: status.labels,
+        ..SandboxListing::default()
     }
 }
 
@@ -259,5 +260,6 @@ fn container_listing(number: usize, status: &ContainerStatus) -> ContainerListin
         created_at: status.created_at,
         labels: status.labels.clone(),
         image: status.image.clone(),
+        ..ContainerListing::default()
     }
 }

@@ -182,6 +182,7 @@ impl Node {
                 state: SandboxState::Ready,
                 created_at: status.created_at,
                 labels: Labels::new(),
+                ..SandboxListing::default()
             }
         });
         let containers = self.pods.iter().map(|(pod, state)| ContainerListing {
@@ -192,6 +193,7 @@ impl Node {
             created_at: RuntimeNanos(1),
             labels: Labels::new(),
             image: Some("app:1".into()),
+            ..ContainerListing::default()
         });
         let (sandboxes, containers) = (sandboxes.collect(), containers.collect());
         self.call(

@@ -438,6 +438,7 @@ fn listed_pod(pod: &Pod) -> SandboxListing {
         },
         created_at: nanos(pod.at_ms),
         labels: Labels::new(),
+        ..SandboxListing::default()
     }
 }
 
@@ -499,6 +500,7 @@ fn listed_container(status: ContainerStatus, pod: Name) -> ContainerListing {
         created_at: status.created_at,
         labels: status.labels,
         image: status.image,
+        ..ContainerListing::default()
     }
 }
 

@@ -24,7 +24,7 @@ impl Word for SandboxStatusCheck {
         vec![
             Kind::MissingSandboxStatus,
             Kind::MissingSandboxMetadata,
-            Kind::WrongSandboxField,
+            Kind::DiffersFromSpec,
             Kind::WrongPodUid,
         ]
     }
@@ -49,7 +49,7 @@ fn wrong_sandbox(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> 
                 let field = Fact::Field("id".to_owned());
                 let id = |id: &SandboxId| Fact::FieldValue(id.to_string());
                 Mismatch::new(
-                    Kind::WrongSandboxField,
+                    Kind::DiffersFromSpec,
                     [id(&own)],
                     [field, id(&status.id), Fact::Event(event.kind)],
                 )

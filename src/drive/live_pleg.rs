@@ -398,6 +398,7 @@ mod tests {
             created_at: RuntimeNanos(0),
             image: None,
             labels,
+            ..ContainerListing::default()
         }
     }
 
@@ -410,8 +411,7 @@ mod tests {
                 ..SandboxMetadata::default()
             }),
             state: SandboxState::Ready,
-            created_at: RuntimeNanos(0),
-            labels: Labels::new(),
+            ..SandboxListing::default()
         };
         let labels = Labels::from([(POD_UID_LABEL.to_owned(), "given".to_owned())]);
         let mut containers = [container(Labels::new()), container(labels)];

@@ -69,9 +69,6 @@ fn of_container(name: &str, container: &Container, world: &World) -> Vec<Check> 
     let on = |word| check(word, json!({"of": name}));
     let home = world.pods.get(&container.spec.sandbox);
     let mut all = vec![on("no-repeats")];
-    if home.is_none_or(|pod| !pod.names_handler) {
-        all.push(on("matches-spec"));
-    }
     if container.failed {
         all.push(check("never", json!({"of": name, "event": "started"})));
     }
@@ -91,12 +88,9 @@ fn of_container(name: &str, container: &Container, world: &World) -> Vec<Check> 
         json!({"of": name, "at-most-kib": 4096}),
     ));
     if !world.clock_stepped {
-        all.extend([on("created-at-valid"), on("status-times")]);
+        all.push(on("created-at-valid"));
         let limits = json!({"of": name, "event": "created", "median": "1900ms", "p99": "1900ms"});
         all.push(check("latency", limits));
-    }
-    if container.asked && !world.clock_stepped {
-        all.push(on("same-status"));
     }
     // Of what is removed while it runs, a rule about all snapshots tells more.
     let removed_running = container.ended_by == Some(EndedBy::Removal);
@@ -235,9 +229,6 @@ fn of_pod(name: &str, pod: &Pod, world: &World, silent: bool) -> Vec<Check> {
     }
     if pod.listed {
         all.push(on("filtered"));
-    }
-    if !pod.names_handler {
-        all.push(on("matches-spec"));
     }
     let events = match pod.state {
         PodState::Ready | PodState::Dead => &["started"][..],

@@ -81,8 +81,6 @@ pub(super) struct Pod {
     pub(super) state: PodState,
     /// The step that made its first attempt.
     pub(super) spec: SandboxStep,
-    /// Whether it asks for a runtime handler by its name, which its status should have.
-    pub(super) names_handler: bool,
     /// Whether its events are certain.
     pub(super) has_certain_events: bool,
     scope: Vec<usize>,
@@ -106,10 +104,6 @@ pub(super) enum PodState {
 }
 
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is certain or not by itself"
-)]
 pub(super) struct Container {
     pub(super) spec: CreateStep,
     pub(super) life: Life,
@@ -117,8 +111,6 @@ pub(super) struct Container {
     pub(super) events: Option<Vec<EventKind>>,
     /// The events that must come after a time without a stream.
     pub(super) tail: Vec<EventKind>,
-    /// Whether the runtime is asked for its status at its events.
-    pub(super) asked: bool,
     /// How many of them have been awaited.
     seen: usize,
     /// How it is ended from outside, if it is.

@@ -78,7 +78,8 @@ impl Entry {
         match &mut entry.body {
             Body::Event { event, message, .. } => {
                 drop_if(is_counted, message);
-                compact_pod(event.sandbox.as_mut(), &mut event.containers);
+                compact(event.sandbox.as_mut().map(|it| &mut it.annotations));
+                compact(event.containers.iter_mut().map(|it| &mut it.annotations));
             }
             Body::CallEnded {
                 result, message, ..
@@ -86,10 +87,15 @@ impl Entry {
                 drop_if(is_counted, message);
                 match result {
                     Ok(Reply::SandboxStatus(report)) => {
-                        compact_pod(Some(&mut report.status), &mut report.containers);
+                        compact([&mut report.status.annotations]);
+                        compact(report.containers.iter_mut().map(|it| &mut it.annotations));
                     }
-                    Ok(Reply::ContainerStatus(report)) => {
-                        compact_pod(None, [&mut report.status]);
+                    Ok(Reply::ContainerStatus(report)) => compact([&mut report.status.annotations]),
+                    Ok(Reply::Sandboxes(items)) => {
+                        compact(items.iter_mut().map(|it| &mut it.annotations));
+                    }
+                    Ok(Reply::Containers(items)) => {
+                        compact(items.iter_mut().map(|it| &mut it.annotations));
                     }
                     _ => {}
                 }
@@ -110,18 +116,11 @@ fn drop_if(is_counted: bool, message: &mut Bytes) {
     }
 }
 
-fn compact_pod<'a, T>(sandbox: Option<&mut Shared<SandboxStatus>>, containers: T)
-where
-    T: IntoIterator<Item = &'a mut Shared<ContainerStatus>>,
-{
-    if let Some(status) = sandbox
-        && let Some(digest) = digest_of_long(&status.annotations)
-    {
-        status.annotations = digest;
-    }
-    for status in containers {
-        if let Some(digest) = digest_of_long(&status.annotations) {
-            status.annotations = digest;
+/// Replaces long annotations by a digest.
+fn compact<'a>(all: impl IntoIterator<Item = &'a mut Labels>) {
+    for annotations in all {
+        if let Some(digest) = digest_of_long(annotations) {
+            *annotations = digest;
         }
     }
 }
@@ -141,12 +140,17 @@ fn digest_of_long(pairs: &Labels) -> Option<Labels> {
 fn reply_bytes(reply: &Reply) -> usize {
     const ITEM: usize = 256;
     match reply {
-        Reply::Sandboxes(items) => items.iter().map(|it| ITEM + pair_bytes(&it.labels)).sum(),
+        Reply::Sandboxes(items) => {
+            let items = items.iter();
+            items
+                .map(|it| ITEM + pair_bytes(&it.labels) + pair_bytes(&it.annotations))
+                .sum()
+        }
         Reply::Containers(items) => {
             let image = |it: &ContainerListing| it.image.as_deref().map_or(0, str::len);
             let items = items.iter();
             items
-                .map(|it| ITEM + image(it) + pair_bytes(&it.labels))
+                .map(|it| ITEM + image(it) + pair_bytes(&it.labels) + pair_bytes(&it.annotations))
                 .sum()
         }
         Reply::SandboxStatus(report) => pod_bytes(Some(&report.status), &report.containers),

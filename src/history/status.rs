@@ -216,17 +216,22 @@ impl From<ContainerStatus> for ContainerReport {
 
 message! {
     /// `runtime.v1.PodSandbox`: one line of `ListPodSandbox`.
+    #[derive(Default)]
     pub struct SandboxListing {
         id: SandboxId = 1,
         metadata: Option<SandboxMetadata> = 2,
         state: SandboxState = 3,
         created_at: RuntimeNanos = 4,
         labels: Labels = 5,
+        annotations: Labels = 6,
+        /// As in its status.
+        runtime_handler: String = 7,
     }
 }
 
 message! {
     /// `runtime.v1.Container`: one line of `ListContainers`.
+    #[derive(Default)]
     pub struct ContainerListing {
         id: ContainerId = 1,
         /// The sandbox it lives in.
@@ -235,9 +240,12 @@ message! {
         metadata: Option<ContainerMetadata> = 3,
         /// The image as the user named it; absent where the runtime sent none.
         image: Option<Text> as ImageName = 4,
+        image_ref: Text = 5,
         state: ContainerState = 6,
         created_at: RuntimeNanos = 7,
         labels: Labels = 8,
+        annotations: Labels = 9,
+        image_id: Text = 10,
     }
 }
 

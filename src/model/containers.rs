@@ -46,7 +46,10 @@ impl Container {
             state: status.state,
             created_at: status.created_at,
             labels: status.labels,
+            annotations: status.annotations,
             image: status.image,
+            image_ref: status.image_ref,
+            image_id: status.setup.image_id.clone(),
         }
     }
 }

@@ -49,6 +49,8 @@ impl Sandbox {
             state: self.state,
             created_at: self.created_at,
             labels: self.spec.labels.clone(),
+            annotations: self.spec.annotations.clone(),
+            runtime_handler: self.spec.runtime_handler.clone(),
         }
     }
 

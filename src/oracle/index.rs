@@ -72,7 +72,7 @@ pub(crate) enum Source<'a> {
     /// The answer of `ContainerStatus`.
     Status(CallEnds<'a>, &'a ContainerStatus),
     /// A snapshot of an event.
-    Event(&'a EventArrival, &'a ContainerStatus),
+    Event(&'a EventArrival),
 }
 
 /// The begin and the end of a call.
@@ -274,7 +274,7 @@ fn readings(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Reading<'_>>> {
             let status: &ContainerStatus = status;
             all.entry(&status.id).or_default().push(Reading {
                 state: status.state,
-                source: Source::Event(arrival, status),
+                source: Source::Event(arrival),
             });
         }
     }

@@ -9,18 +9,17 @@
     )
 )]
 
+pub(super) mod agree;
 pub(super) mod complete_sandbox_status;
 pub(super) mod created_at_is_current;
 pub(super) mod created_at_never_decreases;
 pub(super) mod event_within_call;
 pub(super) mod events_in_order;
 pub(super) mod exit_code_of_process;
-pub(super) mod exit_status_never_changes;
 pub(super) mod explained_snapshots;
 pub(super) mod known_type_and_full_id;
 pub(super) mod no_duplicate_events;
 pub(super) mod no_empty_snapshot;
-pub(super) mod no_empty_status;
 pub(super) mod no_missed_events;
 pub(super) mod no_premature_state;
 pub(super) mod no_replay;
@@ -28,12 +27,11 @@ pub(super) mod no_unknown_ids;
 pub(super) mod own_container_once;
 pub(super) mod plegs_agree;
 pub(super) mod pod_events_in_time_order;
-pub(super) mod sandbox_matches_spec;
+pub(super) mod sandbox_in_its_state;
 pub(super) mod sandbox_with_pod_uid;
 pub(super) mod siblings_in_snapshot;
 pub(super) mod snapshots_never_regress;
 pub(super) mod status_as_new_as_event;
-pub(super) mod status_times_in_order;
 pub(super) mod streams_stay_open;
 pub(super) mod subscribers_agree;
 #[cfg(test)]
@@ -54,7 +52,6 @@ pub const INVARIANTS: &[Invariant] = &[
     created_at_is_current::RULE,
     created_at_never_decreases::RULE,
     sandbox_with_pod_uid::RULE,
-    no_empty_status::RULE,
     status_as_new_as_event::RULE,
     snapshots_never_regress::RULE,
     no_unknown_ids::RULE,
@@ -63,9 +60,7 @@ pub const INVARIANTS: &[Invariant] = &[
     plegs_agree::RULE,
     own_container_once::RULE,
     siblings_in_snapshot::RULE,
-    exit_status_never_changes::RULE,
-    status_times_in_order::RULE,
-    sandbox_matches_spec::RULE,
+    sandbox_in_its_state::RULE,
     no_premature_state::RULE,
     exit_code_of_process::RULE,
     streams_stay_open::RULE,
@@ -75,4 +70,6 @@ pub const INVARIANTS: &[Invariant] = &[
     no_replay::RULE,
     event_within_call::RULE,
     explained_snapshots::RULE,
+    agree::ANSWERS,
+    agree::SNAPSHOTS,
 ];

@@ -6,6 +6,7 @@
 //! `CaseBegan`; a call is two entries, unless one of its ends is named by `begins` or `returns`;
 //! each entry comes 1 ms after the one before.
 
+mod event;
 mod fact;
 mod inspect;
 mod observe;
@@ -19,10 +20,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::history::{
-    Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant, Labels, PodUid, Reply,
-    Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus,
-    Seq, StatusCode, StepsEnd, SubscriptionId,
+    Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerSpec, ContainerStatus, Entry,
+    HostInstant, Labels, PodUid, Reply, Request, SandboxId, SandboxSpec, Seq, StatusCode, StepsEnd,
+    SubscriptionId,
 };
 use crate::outcome::Violation;
 use inspect::refused;
@@ -87,6 +87,15 @@ struct Script {
 struct Container {
     spec: Arc<ContainerSpec>,
     shown: Option<ContainerStatus>,
+    /// The times of its creation, its start, and its end.
+    times: Times,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Times {
+    created: i64,
+    started: Option<i64>,
+    finished: Option<i64>,
 }
 
 /// The words after the first two of a statement: `exit=137`, `no-sandbox`.
@@ -149,20 +158,23 @@ impl Script {
         }
     }
 
-    fn record(&mut self, body: Body) {
+    /// The time of the next entry.
+    fn next_at(&self) -> HostInstant {
         let last = self.entries.last().map_or(0, |entry| entry.at.monotonic_ns);
         let step = self.pause + Duration::from_millis(1);
-        self.pause = Duration::ZERO;
         let monotonic_ns = last + u64::try_from(step.as_nanos()).expect("a short time");
         let since_1970 = i64::try_from(monotonic_ns).expect("a short time");
-        self.entries.push(Entry {
-            seq: Seq(self.entries.len() as u64),
-            at: HostInstant {
-                monotonic_ns,
-                realtime_ns: BEGAN_NS + since_1970,
-            },
-            body,
-        });
+        HostInstant {
+            monotonic_ns,
+            realtime_ns: BEGAN_NS + since_1970,
+        }
+    }
+
+    fn record(&mut self, body: Body) {
+        let at = self.next_at();
+        self.pause = Duration::ZERO;
+        let seq = Seq(self.entries.len() as u64);
+        self.entries.push(Entry { seq, at, body });
     }
 
     fn end(&mut self, end: StepsEnd) {
@@ -194,7 +206,8 @@ impl Script {
         } else if extras.has("refused") {
             Err(refused(StatusCode::NOT_FOUND))
         } else {
-            Ok(self.reply(&self.calls[place].1, extras))
+            let request = self.calls[place].1.clone();
+            Ok(self.reply(&request, extras))
         };
         self.record(Body::CallEnded {
             call: CallId(place as u64 + 1),
@@ -222,7 +235,13 @@ impl Script {
                 labels: Labels::new(),
             },
             ("find" | "find-sandbox", _) => find(name, word, &id, extras),
-            ("start", false) => Request::StartContainer(id),
+            ("start", false) => {
+                let now_ns = self.next_at().realtime_ns;
+                if let Some(container) = self.containers.get_mut(id.as_str()) {
+                    container.times.started.get_or_insert(now_ns);
+                }
+                Request::StartContainer(id)
+            }
             ("stop", false) => Request::StopContainer {
                 container: id,
                 grace: Duration::from_secs(2),
@@ -237,6 +256,7 @@ impl Script {
         let spec = Arc::new(SandboxSpec {
             binding: name.to_owned(),
             uid: PodUid::from(format!("uid-of-{pod}")),
+            name: pod.to_owned(),
             labels: own_labels(pod, extras),
             shared_pid: extras.has("shared"),
             ..SandboxSpec::default()
@@ -264,9 +284,14 @@ impl Script {
                 .into(),
             ..ContainerSpec::default()
         });
+        let created = self.next_at().realtime_ns;
         let made = Container {
             spec: spec.clone(),
             shown: None,
+            times: Times {
+                created,
+                ..Times::default()
+            },
         };
         self.containers.insert(self.id_of(name).to_string(), made);
         spec
@@ -281,7 +306,7 @@ impl Script {
         ContainerId::from(format!("{name}.{attempt}.beef"))
     }
 
-    fn reply(&self, request: &Request, extras: &Extras<'_>) -> Reply {
+    fn reply(&mut self, request: &Request, extras: &Extras<'_>) -> Reply {
         if let Request::RunSandbox(spec) = request {
             return Reply::Sandbox(SandboxId::from(self.id_of(&spec.binding).as_str()));
         }
@@ -295,203 +320,5 @@ impl Script {
             | Request::FindSandboxes(_) => self.found(request, extras),
             _ => Reply::Done,
         }
-    }
-
-    /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. For the event: `on=2`
-    /// (stream), `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`,
-    /// `last`, `go` for Go's zero time, or a shift such as `+2s`). For its sandbox: `no-sandbox`,
-    /// `no-metadata`, `uid=x`, `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. For its own
-    /// status: `exit=`, `reason=`, `state=`, `started=0` and `finished=-1s` (as `at`, of the usual
-    /// time), `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image` or
-    /// `time`. `ref=x` is its image's reference, from then on. For a sibling's:
-    /// `stale=d:running`, `without=d`.
-    fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
-        let id = self.id_of(name);
-        let kind = kind(word);
-        if let Some(container) = self.containers.get_mut(id.as_str()) {
-            container.show(&id, kind, extras);
-        }
-        let pod = match self.containers.get(id.as_str()) {
-            Some(container) => container.spec.sandbox_spec.binding.clone(),
-            None => name.to_owned(),
-        };
-        let mut shown: Vec<_> = self
-            .containers
-            .values()
-            .filter(|container| container.spec.sandbox_spec.binding == pod)
-            .filter_map(|container| container.shown.clone())
-            .filter(|status| status.id != id || !extras.has("missing"))
-            .collect();
-        let own = shown.iter().find(|status| status.id == id).cloned();
-        shown.extend(own.clone().filter(|_| extras.has("twice")));
-        for status in shown.iter_mut().filter(|status| status.id == id) {
-            lack(status, extras.value("status-lacks"));
-        }
-        self.make_stale(&mut shown, extras);
-        if let Some(name) = extras.value("without") {
-            let other = self.id_of(name);
-            shown.retain(|status| status.id != other);
-        }
-        if name == pod && matches!(kind, EventKind::Stopped | EventKind::Deleted) {
-            self.stopped.insert(pod.clone());
-        }
-        let stream = extras
-            .number("on")
-            .map(|stream| u32::try_from(stream).expect("a stream"));
-        let event = Event {
-            container: extras.value("id").map_or(id, ContainerId::from),
-            kind,
-            created_at: RuntimeNanos(0),
-            sandbox: (!extras.has("no-sandbox")).then(|| self.sandbox_status(&pod, extras).into()),
-            containers: shown.into_iter().map(Into::into).collect(),
-        };
-        let subscription = SubscriptionId(stream.unwrap_or(self.stream));
-        let bytes = extras.value("bytes").unwrap_or("0");
-        self.record(Body::Event {
-            subscription,
-            event,
-            message: vec![0; bytes.parse().expect("a number")].into(),
-        });
-        let recorded = self.entries.last_mut().expect("just recorded");
-        let now_ns = recorded.at.realtime_ns;
-        if let Body::Event { event, .. } = &mut recorded.body {
-            event.created_at = RuntimeNanos(created_at(extras.value("at"), now_ns));
-        }
-    }
-
-    fn sandbox_status(&self, pod: &str, extras: &Extras<'_>) -> SandboxStatus {
-        let uid = match (extras.value("uid"), self.sandboxes.get(pod)) {
-            (Some(uid), _) => PodUid::from(uid),
-            (None, Some(spec)) => spec.uid.clone(),
-            (None, None) => PodUid::from(format!("uid-of-foreign-{pod}")),
-        };
-        let metadata = SandboxMetadata {
-            uid,
-            name: extras.value("pod-name").unwrap_or_default().into(),
-            ..SandboxMetadata::default()
-        };
-        let id = self.id_of(extras.value("sandbox").unwrap_or(pod));
-        let stopped = self.stopped.contains(pod) || extras.has("not-ready");
-        SandboxStatus {
-            id: SandboxId::from(id.as_str()),
-            metadata: (!extras.has("no-metadata")).then_some(metadata),
-            state: if stopped && !extras.has("ready") {
-                SandboxState::NotReady
-            } else {
-                SandboxState::Ready
-            },
-            created_at: RuntimeNanos(BEGAN_NS),
-            ips: extras.value("ip").into_iter().map(str::to_owned).collect(),
-            ..SandboxStatus::default()
-        }
-    }
-}
-
-impl Container {
-    /// Updates the container's status in snapshots by an event.
-    fn show(&mut self, id: &ContainerId, event: EventKind, extras: &Extras<'_>) {
-        if event == EventKind::Deleted && !extras.has("present") {
-            self.shown = None;
-            return;
-        }
-        let usual_state = match event {
-            EventKind::Created => ContainerState::Created,
-            EventKind::Started => ContainerState::Running,
-            EventKind::Stopped | EventKind::Deleted | EventKind::Unknown(_) => {
-                ContainerState::Exited
-            }
-        };
-        let code = extras.number("exit").unwrap_or(0);
-        let usual = if code == 0 { "Completed" } else { "Error" };
-        let exited = usual_state == ContainerState::Exited;
-        let shown = extras.value("state").map_or(usual_state, state);
-        let [started_at, finished_at] = times(shown, extras);
-        self.shown = Some(ContainerStatus {
-            id: id.clone(),
-            metadata: Some(ContainerMetadata::default()),
-            state: shown,
-            created_at: RuntimeNanos(BEGAN_NS),
-            started_at,
-            finished_at,
-            exit_code: code,
-            image: Some("workload".into()),
-            image_ref: extras.value("ref").unwrap_or("sha256:beef").into(),
-            reason: extras
-                .value("reason")
-                .unwrap_or(if exited { usual } else { "" })
-                .into(),
-            message: extras.value("message").unwrap_or_default().to_owned(),
-            ..ContainerStatus::default()
-        });
-    }
-}
-
-fn kind(word: &str) -> EventKind {
-    match word {
-        "CREATED" => EventKind::Created,
-        "STARTED" => EventKind::Started,
-        "STOPPED" => EventKind::Stopped,
-        "DELETED" => EventKind::Deleted,
-        _ => {
-            let number = word.strip_prefix("TYPE=").expect("an event's word");
-            EventKind::Unknown(number.parse().expect("a number"))
-        }
-    }
-}
-
-fn state(word: &str) -> ContainerState {
-    match word {
-        "created" => ContainerState::Created,
-        "running" => ContainerState::Running,
-        "exited" => ContainerState::Exited,
-        "unknown" => ContainerState::Unknown(3),
-        _ => panic!("no state: {word}"),
-    }
-}
-
-/// The times at which a container in this state was started and finished.
-fn times(state: ContainerState, extras: &Extras<'_>) -> [RuntimeNanos; 2] {
-    let time = |key: &str, is_set: bool, usual_ns: i64| {
-        let word = extras.value(key).or((!is_set).then_some("0"));
-        RuntimeNanos(created_at(word, usual_ns))
-    };
-    let exited = state == ContainerState::Exited;
-    let started = exited || state == ContainerState::Running;
-    [
-        time("started", started, BEGAN_NS + 1),
-        time("finished", exited, BEGAN_NS + 2),
-    ]
-}
-
-fn lack(status: &mut ContainerStatus, what: Option<&str>) {
-    match what {
-        None => {}
-        Some("id") => status.id = ContainerId::default(),
-        Some("metadata") => status.metadata = None,
-        Some("image") => status.image = None,
-        Some("time") => status.created_at = RuntimeNanos(0),
-        Some(what) => panic!("no part of a status: {what}"),
-    }
-}
-
-fn created_at(word: Option<&str>, now_ns: i64) -> i64 {
-    let span = |text: &str| {
-        let span = humantime::parse_duration(text).expect("a time such as 2s");
-        i64::try_from(span.as_nanos()).expect("a short time")
-    };
-    match word {
-        None => now_ns,
-        Some("0") => 0,
-        Some("s") => now_ns / 1_000_000_000,
-        Some("ms") => now_ns / 1_000_000,
-        Some("us") => now_ns / 1_000,
-        Some("first") => i64::MIN,
-        Some("last") => i64::MAX,
-        Some("go") => -6_795_364_578_871_345_152,
-        Some(shift) => match shift.split_at(1) {
-            ("+", later) => now_ns + span(later),
-            ("-", earlier) => now_ns - span(earlier),
-            _ => panic!("no time: {shift}"),
-        },
     }
 }

@@ -148,22 +148,10 @@ kinds! {
         "The `pod_sandbox_status` of an event has the UID of another pod."
         "pod_sandbox_status with the UID `{uid}`"
         "the UID `{uid}` in {event}";
-    "wrong-sandbox-field" WrongSandboxField Consistent
-        "A field of an event's `pod_sandbox_status` has another value than `RunPodSandbox` gave."
-        "the sandbox with the {field} `{value}` in {event}"
-        "the {field} `{value}`";
     "wrong-sandbox-state" WrongSandboxState Truthful
         "The `pod_sandbox_status` of an event has another state than the sandbox."
         "the sandbox {state} in {event}"
         "{state}";
-    "incomplete-status" IncompleteStatus Consistent
-        "A container status of an event lacks a required field."
-        "an id, metadata, an image, its reference and created_at in each status"
-        "status {place} of {event} has no {field}";
-    "image-ref-changed" ImageRefChanged Consistent
-        "A container's `image_ref` is not the same in all of its statuses."
-        "image_ref `{value}`, as was shown first"
-        "image_ref `{value}`";
     "outdated-status" OutdatedStatus Truthful
         "The status of an event's own container is older than the event."
         "{states} in {event}"
@@ -192,10 +180,6 @@ kinds! {
         "The snapshot of an event has no container, though the sandbox has one."
         "a container in {event}, as one is there"
         "the snapshot of {event} is empty";
-    "exit-status-changed" ExitStatusChanged Consistent
-        "A later status reports an end of a container other than STOPPED did."
-        "{field} {value}, as STOPPED reported"
-        "{field} {value}";
     "wrong-exit-code" WrongExitCode Consistent
         "An event has another exit code than it should."
         "exit code {exit-code} in {event}"
@@ -224,17 +208,13 @@ kinds! {
         "The snapshot of an event shows an earlier time than the one before it."
         "a state after that in the snapshot before, in {event} of {of}"
         "{text}, which was over then";
-    "missing-time" MissingTime Consistent
-        "A status in an event lacks a time that its state demands."
-        "{field} in {event}[, of {of}]"
-        "none, of what is {state}";
     "times-out-of-order" TimesOutOfOrder Consistent
-        "Two times of a status in an event are in the wrong order."
-        "{field} not {pause} after {after-field} in {event}[, of {of}]"
+        "Two times of a status are in the wrong order."
+        "{field} not {pause} after {after-field} in [{event}][{method}]"
         "{field} after {after-field}";
     "zero-time-of-go" ZeroTimeOfGo Consistent
         "A time that is not set is the zero time of Go in nanoseconds, and not 0."
-        "no {field} in {event}[, of {of}], as it never ran"
+        "no {field} of what is {state} in [{event}][{method}]"
         "the zero time of Go in nanoseconds, which is in the year 1754";
     "missing-on-subscription" MissingOnSubscription Independent
         "A subscription lacks an event that another one got."
@@ -284,10 +264,6 @@ kinds! {
         "`PodSandboxStatus` has a container that was removed."
         "no status of {of}"
         "it is shown, after its removal";
-    "contradicted-status" ContradictedStatus Consistent
-        "`PodSandboxStatus` contradicts calls and events about a container."
-        "{value} of {of}, as {cause}"
-        "{value}";
     "nothing-observed" NothingObserved Complete
         "The subject of a check was not observed."
         "{text}"
@@ -373,10 +349,6 @@ kinds! {
         "A status of an exited container has no message."
         "a message in the status of {of}"
         "none, reason `{reason}`";
-    "status-differs" StatusDiffers Consistent
-        "An event shows another value in a field than `ContainerStatus` does next."
-        "{field} {value} in {event}, as ContainerStatus reports"
-        "{field} {value}";
     "listed-container-missing" ListedContainerMissing Current
         "An event lacks a container that the lists before and after it show."
         "the containers that the lists before and after show"
@@ -386,9 +358,21 @@ kinds! {
         "the containers that the lists before and after show"
         "{event} has {id}, which neither shows";
     "differs-from-spec" DiffersFromSpec Consistent
-        "An event shows another value of a field than was requested."
-        "{field} {value} in {event}"
-        "{value}";
+        "A statement has another value of a field than was requested."
+        "{field} {value} in [{event}][{method}], as was requested"
+        "{field} {value}";
+    "field-changed" FieldChanged Consistent
+        "Two statements have different values of a field that cannot have changed."
+        "{field} {value} in [{event}][{method}], as {because} has it"
+        "{field} {value}";
+    "field-unset" FieldUnset Consistent
+        "A statement lacks a field that the state demands."
+        "{field} of what is {state} in [{event}][{method}]"
+        "none";
+    "field-too-early" FieldTooEarly Consistent
+        "A statement has a value in a field that its state does not have yet."
+        "no {field} of what is {state} in [{event}][{method}]"
+        "{field} {value}";
     "created-at-before-cause" CreatedAtBeforeCause Truthful
         "`created_at` of an event is before its cause."
         "created_at of {event} not before {cause}"
@@ -398,17 +382,13 @@ kinds! {
         "created_at of {event} not after its arrival"
         "{pause} after it";
     "time-before-call" TimeBeforeCall Consistent
-        "A time of a status is before the call that sets it."
-        "{field} within {cause} in {event}"
+        "A time is before the call that sets it."
+        "{field} in [{event}][{method}] not before {cause}"
         "{pause} before it";
     "time-after-call" TimeAfterCall Consistent
-        "A time of a status is after the call that sets it."
-        "{field} within {cause} in {event}"
+        "A time is after the call that sets it, or after the statement that has it."
+        "{field} in [{event}][{method}] not after {cause}"
         "{pause} after it";
-    "unexpected-time" UnexpectedTime Consistent
-        "A status has a time that its state does not have yet."
-        "{field} 0 of what is {state} in {event}"
-        "{time}";
     "too-slow" TooSlow Prompt
         "Events take longer on their way than a check allows."
         "{event} within {within}, 99 of 100 within {p99}"

@@ -206,13 +206,13 @@ pub(crate) fn fixture() -> RunReport {
         },
         Outcome {
             advice: vec![Violation {
-                rule: "INV-07".to_owned(),
+                rule: "INV-08".to_owned(),
                 level: Level::Should,
                 evidence: vec![Seq(17), Seq(99)],
                 ..violation("a lag of 3.2 s")
             }],
             evidence: entries(),
-            ..outcome("INV-07", "invariant::events-are-prompt", Verdict::Pass)
+            ..outcome("INV-08", "invariant::events-are-prompt", Verdict::Pass)
         },
     ];
     RunReport {
@@ -400,6 +400,7 @@ fn listing(id: &str) -> ContainerListing {
         created_at: RuntimeNanos(START_NS),
         labels: Labels::new(),
         image: Some("image".into()),
+        ..ContainerListing::default()
     }
 }
 

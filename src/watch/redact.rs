@@ -66,6 +66,7 @@ fn sandbox_listing(listing: &mut SandboxListing) {
         metadata(names);
     }
     labels(&mut listing.labels);
+    labels(&mut listing.annotations);
 }
 
 fn container_listing(listing: &mut ContainerListing) {
@@ -73,7 +74,10 @@ fn container_listing(listing: &mut ContainerListing) {
         shared(&mut names.name);
     }
     labels(&mut listing.labels);
+    labels(&mut listing.annotations);
     listing.image.iter_mut().for_each(shared);
+    shared(&mut listing.image_ref);
+    listing.image_id = Text::default();
 }
 
 fn sandbox(status: &mut Shared<SandboxStatus>) {

@@ -346,15 +346,34 @@ fn made_up(entries: &[Entry], to: usize, kind: &str, name: &str) -> Entry {
     match event.kind {
         EventKind::Stopped => {
             let now = event.created_at;
-            own(event).state = ContainerState::Exited;
-            own(event).finished_at = now;
-            own(event).exit_code = 128;
+            *own(event) = exited(entries, &id).unwrap_or_else(|| ContainerStatus {
+                state: ContainerState::Exited,
+                finished_at: now,
+                exit_code: 128,
+                ..own(event).clone()
+            });
+            event.created_at = now.max(own(event).finished_at);
         }
         EventKind::Started => own(event).state = ContainerState::Running,
         EventKind::Deleted => event.containers.retain(|status| status.id != id),
         EventKind::Created | EventKind::Unknown(_) => {}
     }
     made
+}
+
+/// The first `ContainerStatus` that shows a container EXITED.
+fn exited(entries: &[Entry], id: &ContainerId) -> Option<ContainerStatus> {
+    entries.iter().find_map(|entry| match &entry.body {
+        Body::CallEnded {
+            result: Ok(Reply::ContainerStatus(report)),
+            ..
+        } => {
+            let status = &report.status;
+            let is_exited = status.id == *id && status.state == ContainerState::Exited;
+            is_exited.then(|| ContainerStatus::clone(status))
+        }
+        _ => None,
+    })
 }
 
 /// The index of the first event of this kind about this name.

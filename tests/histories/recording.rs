@@ -111,6 +111,7 @@ impl Recording {
                     state: SandboxState::Ready,
                     created_at: RuntimeNanos(1),
                     labels: Labels::new(),
+                    ..SandboxListing::default()
                 });
             }
             (_, Reply::Containers(listed)) => {
@@ -124,6 +125,7 @@ impl Recording {
                         created_at: RuntimeNanos(1),
                         labels: Labels::new(),
                         image: None,
+                        ..ContainerListing::default()
                     });
                 }
             }

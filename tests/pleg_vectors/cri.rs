@@ -198,6 +198,7 @@ impl Sandbox {
             state: self.state(),
             created_at: RuntimeNanos(self.created_at),
             labels: [(POD_UID_LABEL.to_owned(), self.uid.clone())].into(),
+            ..SandboxListing::default()
         }
     }
 
@@ -268,6 +269,7 @@ impl Container {
             created_at: RuntimeNanos(self.created_at),
             labels: self.labels(),
             image: self.image(),
+            ..ContainerListing::default()
         }
     }
 

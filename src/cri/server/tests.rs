@@ -290,6 +290,7 @@ fn lists() -> Vec<(Request, Reply)> {
         state: SandboxState::Unknown(7),
         created_at: RuntimeNanos(5),
         labels: labels("l"),
+        ..SandboxListing::default()
     };
     let container = ContainerListing {
         id: ContainerId::from("c"),
@@ -299,6 +300,7 @@ fn lists() -> Vec<(Request, Reply)> {
         created_at: RuntimeNanos(5),
         labels: labels("l"),
         image: Some(reference().into()),
+        ..ContainerListing::default()
     };
     let of_sandbox = Request::ListContainers {
         sandbox: Some(SandboxId::from("s")),

@@ -54,6 +54,7 @@ fn listed(id: &str, labels: Labels) -> SandboxListing {
         state: SandboxState::Ready,
         created_at: RuntimeNanos(1),
         labels,
+        ..SandboxListing::default()
     }
 }
 
@@ -84,6 +85,7 @@ fn inside(id: &str, sandbox: &str, run: &str) -> ContainerListing {
         created_at: RuntimeNanos(1),
         labels: of_run(run),
         image: None,
+        ..ContainerListing::default()
     }
 }
 

@@ -10,7 +10,6 @@ use crate::case::{
     CallOutcome, ParallelStep, RestartRuntimeStep, RuntimeEndSpec, Step, StopStep, WorkloadSpec,
 };
 use crate::explore::plan::{Branch, Plan, branches, inner, parallel, subject, wait_for_end};
-use crate::history::EventKind;
 
 impl World {
     /// Takes a step with the legal steps inside it, and the steps that have to follow it.
@@ -47,11 +46,8 @@ impl World {
                 }
                 self.take_inside(&mut it.steps);
                 let unsubscribed = self.around.unsubscribed;
-                self.containers.get_mut(&it.of).is_some_and(|of| {
-                    let is_new = of.has(it.event) && !unsubscribed;
-                    of.asked |= is_new && it.event != EventKind::Deleted;
-                    is_new
-                })
+                let of = self.containers.get(&it.of);
+                of.is_some_and(|of| of.has(it.event) && !unsubscribed)
             }
             Step::PollDuring(it) => {
                 // What is read while another client removes it is no state at rest.
@@ -90,7 +86,7 @@ impl World {
                 let is_much = it.times > Some(10) && self.containers.values().any(bulky);
                 !is_much && self.take_apart(&mut it.steps)
             }
-            Step::ForEachHandler(it) => self.take_for_handlers(&mut it.steps),
+            Step::ForEachHandler(it) => self.take_apart(&mut it.steps),
             Step::RestartRuntime(it) => self.restart(it),
             _ => false,
         }
@@ -133,16 +129,6 @@ impl World {
         self.around.concurrent = concurrent;
         self.around.isolated = 0;
         self.scopes.pop();
-        is_taken
-    }
-
-    /// Takes steps once for each handler: their sandboxes ask for it by its name.
-    fn take_for_handlers(&mut self, steps: &mut Plan) -> bool {
-        let before: BTreeSet<String> = self.pods.keys().cloned().collect();
-        let is_taken = self.take_apart(steps);
-        for (name, pod) in &mut self.pods {
-            pod.names_handler |= !before.contains(name);
-        }
         is_taken
     }
 

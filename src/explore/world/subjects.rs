@@ -37,7 +37,6 @@ impl World {
         }
         let pod = Pod {
             state: PodState::Ready,
-            names_handler: spec.faulty,
             spec,
             has_certain_events: !self.around.unsubscribed,
             scope: self.scopes.clone(),
@@ -158,7 +157,6 @@ impl World {
             life: Life::Created,
             events: (!self.around.unsubscribed).then(|| vec![EventKind::Created]),
             tail: Vec::new(),
-            asked: false,
             seen: 0,
             ended_by: None,
             listed: false,

@@ -7,20 +7,18 @@ mod tests;
 use std::collections::BTreeMap;
 
 use crate::history::{
-    CaseHistory, ContainerState, ContainerStatus, Entry, Reply, Request, SandboxReport, Seq,
-    Subject, SubjectKind,
+    CaseHistory, Entry, Reply, Request, SandboxReport, Seq, Subject, SubjectKind,
 };
 use crate::oracle::clocks::{SLACK_NS, unit_hint};
-use crate::oracle::index::{Index, Reading, Source};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
-use crate::oracle::lifecycle::progress;
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-22",
     name: "invariant::complete-sandbox-status",
-    sentence: "PodSandboxStatus reports no containers, or the current statuses of all containers of \
+    sentence: "PodSandboxStatus reports no containers, or the statuses of all containers of \
                    the sandbox and the time at which it read them, in nanoseconds.",
     source: "kubelet 1.26 to 1.36, GetPodStatus: no ContainerStatus calls then; \
                  kubernetes#129857, containerd#11312, cri-o#8580",
@@ -32,7 +30,6 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
         Kind::ContainerMissing,
         Kind::ContainerOfOtherSandbox,
         Kind::RemovedContainer,
-        Kind::ContradictedStatus,
     ],
     compares_clocks: true,
     of_foreign_pods: true,
@@ -67,8 +64,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             let wrong = half(report)
                 .or_else(|| untimely(report))
                 .or_else(|| outdated(report, sandbox, history))
-                .or_else(|| incomplete(report, sandbox.id.as_str(), index))
-                .or_else(|| contradicted(report, index))?;
+                .or_else(|| incomplete(report, sandbox.id.as_str(), index))?;
             let mut evidence = wrong.proof;
             evidence.extend([report.began.seq, report.ended.seq]);
             evidence.sort_unstable();
@@ -165,67 +161,6 @@ fn incomplete(report: &Report<'_>, sandbox: &str, index: &Index<'_>) -> Option<W
             proof: proof.into_iter().collect(),
         })
     })
-}
-
-/// Checks that no status is older than an earlier reading, or newer than a later one.
-fn contradicted(report: &Report<'_>, index: &Index<'_>) -> Option<Wrong> {
-    report.content.containers.iter().find_map(|status| {
-        let subject = index.container(&status.id)?.subject?;
-        index.readings(&status.id).iter().find_map(|reading| {
-            let (expected, actual) = contradiction(report, status, reading)?;
-            let (by, proof) = match reading.source {
-                Source::Status(call, _) => ("ContainerStatus reports", call.evidence()),
-                Source::List(call) => ("ListContainers shows", call.evidence()),
-                Source::Event(arrival, _) => ("an event has shown", vec![arrival.seq()]),
-                Source::Start(_) => return None,
-            };
-            Some(Wrong {
-                mismatch: Mismatch::new(
-                    Kind::ContradictedStatus,
-                    [
-                        Fact::FieldValue(expected),
-                        Fact::Of(subject.label()),
-                        Fact::Cause(by.to_owned()),
-                    ],
-                    [Fact::FieldValue(actual)],
-                ),
-                proof,
-            })
-        })
-    })
-}
-
-/// The contradiction between a status in an answer and another reading of the container: the
-/// reading's state, and the status. In an event only its own container counts, as of its arrival or
-/// before.
-fn contradiction(
-    report: &Report<'_>,
-    status: &ContainerStatus,
-    reading: &Reading<'_>,
-) -> Option<(String, String)> {
-    let (asked, known) = match reading.source {
-        Source::Status(call, _) | Source::List(call) => (Some(call.began.seq), call.ended.seq),
-        Source::Event(arrival, shown) if shown.id == arrival.event().container => {
-            (None, arrival.seq())
-        }
-        Source::Event(..) | Source::Start(_) => return None,
-    };
-    let (own, other) = (progress(status.state)?, progress(reading.state)?);
-    let behind = own < other && known < report.began.seq;
-    let ahead = own > other && asked.is_some_and(|asked| asked > report.ended.seq);
-    if behind || ahead {
-        return Some((reading.state.to_string(), status.state.to_string()));
-    }
-    let Source::Status(_, shown) = reading.source else {
-        return None;
-    };
-    let both_exited = [status.state, shown.state] == [ContainerState::Exited; 2];
-    let end = |status: &ContainerStatus| {
-        let text = format!("EXITED {} {}", status.exit_code, status.reason);
-        text.trim_end().to_owned()
-    };
-    let differs = (shown.exit_code, &shown.reason) != (status.exit_code, &status.reason);
-    (both_exited && differs).then(|| (end(shown), end(status)))
 }
 
 /// The answers that report more than the sandbox itself, by sandbox.

@@ -48,7 +48,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         let readings = index.readings(&subject.id).iter();
         let calls: Vec<Found<'_>> = readings.clone().filter_map(Found::from_reading).collect();
         readings.clone().find_map(|shown| {
-            let Source::Event(arrival, _) = shown.source else {
+            let Source::Event(arrival) = shown.source else {
                 return None;
             };
             let found = calls.iter().find(|found| {

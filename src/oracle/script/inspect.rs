@@ -1,7 +1,8 @@
 //! Relists with an inspection of each pod, as the Generic PLEG makes them, outdated snapshots, and
 //! the ends of streams.
 
-use super::{BEGAN_NS, CASE, Extras, Script, created_at, state, times};
+use super::event::{created_at, metadata, state};
+use super::{BEGAN_NS, CASE, Extras, Script, Times};
 use crate::history::{
     Body, CallFault, CallId, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
     ContainerState, ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxFilter,
@@ -51,14 +52,14 @@ impl Script {
             metadata: status.metadata.clone(),
             state: status.state,
             created_at: status.created_at,
-            labels: Labels::new(),
+            ..SandboxListing::default()
         };
         let words = extras.0.iter().filter_map(|word| word.split_once('='));
         let words = words.filter(|(name, _)| !["read", "reported", "ip", "created"].contains(name));
         let (gone, words): (Vec<_>, Vec<_>) = words.partition(|(_, words)| *words == "gone");
         let statuses: Vec<ContainerStatus> = words
             .into_iter()
-            .map(|(name, words)| snapshot(self.id_of(name), words))
+            .map(|(name, words)| self.snapshot(name, words))
             .collect();
         let in_a_list = |status| listed_as(status, &sandbox, &label);
         let listed = statuses.iter().map(in_a_list);
@@ -114,7 +115,7 @@ impl Script {
     }
 
     fn report(
-        &self,
+        &mut self,
         status: SandboxStatus,
         statuses: &[ContainerStatus],
         extras: &Extras<'_>,
@@ -123,7 +124,7 @@ impl Script {
         let reported = extras.value("reported");
         let mut containers = statuses.to_vec();
         if let Some((name, word)) = reported.and_then(|reported| reported.split_once(':')) {
-            let replaced = snapshot(self.id_of(name), word);
+            let replaced = self.snapshot(name, word);
             containers.retain(|status| status.id != replaced.id);
             containers.push(replaced);
         }
@@ -139,12 +140,12 @@ impl Script {
     }
 
     /// `stale=d:running` puts an outdated status of a sibling into a snapshot.
-    pub(super) fn make_stale(&self, shown: &mut Vec<ContainerStatus>, extras: &Extras<'_>) {
+    pub(super) fn make_stale(&mut self, shown: &mut Vec<ContainerStatus>, extras: &Extras<'_>) {
         if let Some((name, word)) = extras
             .value("stale")
             .and_then(|stale| stale.split_once(':'))
         {
-            let stale = snapshot(self.id_of(name), word);
+            let stale = self.snapshot(name, word);
             shown.retain(|status| status.id != stale.id);
             shown.push(stale);
         }
@@ -187,16 +188,16 @@ impl Script {
     }
 
     /// The containers in the answer of a list, `c=running`, or the sandboxes, `pod=ready`.
-    pub(super) fn found(&self, request: &Request, extras: &Extras<'_>) -> Reply {
+    pub(super) fn found(&mut self, request: &Request, extras: &Extras<'_>) -> Reply {
         let words = extras.0.iter().filter_map(|word| word.split_once('='));
         let words = words.filter(|(name, _)| *name != "state");
         if let Request::FindSandboxes(_) = request {
             let listing = |(name, word): (&str, &str)| SandboxListing {
                 id: SandboxId::from(self.id_of(name).as_str()),
-                metadata: None,
+                metadata: Some(self.sandbox_metadata(name)),
                 state: sandbox_state(word),
                 created_at: RuntimeNanos(BEGAN_NS),
-                labels: Labels::new(),
+                ..SandboxListing::default()
             };
             return Reply::Sandboxes(words.map(listing).collect());
         }
@@ -204,16 +205,15 @@ impl Script {
             Request::ListContainers { sandbox, .. } => sandbox.clone(),
             _ => None,
         };
-        let listing = |(name, word): (&str, &str)| ContainerListing {
-            id: self.id_of(name),
-            sandbox: sandbox.clone().unwrap_or_default(),
-            metadata: None,
-            image: None,
-            state: state(word),
-            created_at: RuntimeNanos(BEGAN_NS),
-            labels: Labels::new(),
+        let statuses = words.map(|(name, word)| self.snapshot(name, word));
+        let statuses: Vec<_> = statuses.collect();
+        let listing = |status: &ContainerStatus| {
+            let container = self.containers.get(status.id.as_str());
+            let own = container.map(|container| container.spec.sandbox.clone());
+            let sandbox = own.or_else(|| sandbox.clone()).unwrap_or_default();
+            listed_as(status, &sandbox, &Labels::new())
         };
-        Reply::Containers(words.map(listing).collect())
+        Reply::Containers(statuses.iter().map(listing).collect())
     }
 
     fn ask(&mut self, of_run: bool, request: Request, result: Result<Reply, CallFault>) {
@@ -266,6 +266,8 @@ fn listed_as(status: &ContainerStatus, sandbox: &SandboxId, labels: &Labels) -> 
         created_at: status.created_at,
         labels: labels.clone(),
         image: status.image.clone(),
+        image_ref: status.image_ref.clone(),
+        ..ContainerListing::default()
     }
 }
 
@@ -285,29 +287,42 @@ pub(super) fn refused(code: StatusCode) -> CallFault {
     }
 }
 
-/// `running`, `exited:137` with an exit code, or `exited:137:why` with a message, too.
-fn snapshot(id: ContainerId, words: &str) -> ContainerStatus {
-    let (word, rest) = words.split_once(':').unwrap_or((words, "0"));
-    let (code, message) = rest.split_once(':').unwrap_or((rest, ""));
-    let (state, exit_code) = (state(word), code.parse().expect("an exit code"));
-    let reason = match (state, exit_code) {
-        (ContainerState::Exited, 0) => "Completed",
-        (ContainerState::Exited, _) => "Error",
-        _ => "",
-    };
-    let [started_at, finished_at] = times(state, &Extras(&[]));
-    ContainerStatus {
-        id,
-        metadata: Some(ContainerMetadata::default()),
-        state,
-        created_at: RuntimeNanos(BEGAN_NS),
-        started_at,
-        finished_at,
-        exit_code,
-        image: Some("workload".into()),
-        image_ref: "sha256:beef".into(),
-        reason: reason.into(),
-        message: message.to_owned(),
-        ..ContainerStatus::default()
+impl Script {
+    /// `running`, `exited:137` with an exit code, or `exited:137:why` with a message, too.
+    fn snapshot(&mut self, name: &str, words: &str) -> ContainerStatus {
+        let id = self.id_of(name);
+        let now_ns = self.next_at().realtime_ns;
+        let container = self.containers.get_mut(id.as_str());
+        let metadata = container
+            .as_ref()
+            .map(|container| metadata(&container.spec));
+        let mut unknown = Times {
+            created: BEGAN_NS,
+            ..Times::default()
+        };
+        let times = container.map_or(&mut unknown, |container| &mut container.times);
+        let (word, rest) = words.split_once(':').unwrap_or((words, "0"));
+        let (code, message) = rest.split_once(':').unwrap_or((rest, ""));
+        let (state, exit_code) = (state(word), code.parse().expect("an exit code"));
+        let reason = match (state, exit_code) {
+            (ContainerState::Exited, 0) => "Completed",
+            (ContainerState::Exited, _) => "Error",
+            _ => "",
+        };
+        let [started_at, finished_at] = times.of(state, &Extras(&[]), now_ns);
+        ContainerStatus {
+            id,
+            metadata: metadata.or_else(|| Some(ContainerMetadata::default())),
+            state,
+            created_at: RuntimeNanos(times.created),
+            started_at,
+            finished_at,
+            exit_code,
+            image: Some("workload".into()),
+            image_ref: "sha256:beef".into(),
+            reason: reason.into(),
+            message: message.to_owned(),
+            ..ContainerStatus::default()
+        }
     }
 }

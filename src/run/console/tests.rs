@@ -80,7 +80,7 @@ fn each_verdict_has_its_word_and_only_a_failure_is_called_so() {
             test OOM-02 oom::oom-of-a-child               ... inconclusive (1.2 s): no OOM kill…
             test SBX-04 sandbox::deleted-names-the-pod    ... known to fail (1.2 s): containerd…
             test ORD-02 order::started-before-stopped#2   ... UNEXPECTEDLY PASSED (1.2 s)
-            test INV-07 invariant::events-are-prompt      ... ok, but breaks a SHOULD
+            test INV-08 invariant::events-are-prompt      ... ok, but breaks a SHOULD
         "#]],
     );
     expect![".FusikP."].assert_eq(printed(&fixture().outcomes, true).lines().nth(2).unwrap());

@@ -68,11 +68,10 @@ fn lists_take_6s(request: &Request, answer: &mut Answer) {
 }
 
 fn long_lists(_: &Request, answer: &mut Answer) {
-    if let Ok(Reply::Containers(listed)) = &mut answer.result
-        && let Some(first) = listed.first_mut()
-    {
-        let filler = ("filler".to_owned(), "x".repeat(6 << 20));
-        first.labels.extend([filler]);
+    if let Ok(Reply::Containers(listed)) = &mut answer.result {
+        for item in listed {
+            item.image = Some("x".repeat(3 << 20).into());
+        }
     }
 }
 

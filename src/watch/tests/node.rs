@@ -217,25 +217,34 @@ impl Node {
     }
 
     pub(super) fn container_status(&self) -> Option<ContainerStatus> {
-        let name = "io.kubernetes.container.name".to_owned();
+        let [name, uid] = ["container.name", "pod.uid"].map(|key| format!("io.kubernetes.{key}"));
+        let state = self.container?;
+        let has_exited = state == ContainerState::Exited;
+        let unset = RuntimeNanos(0);
         Some(ContainerStatus {
             id: ContainerId::from("c0ffee00c0ffee00".to_owned()),
             metadata: Some(ContainerMetadata {
                 name: "app".into(),
                 attempt: 0,
             }),
-            state: self.container?,
+            state,
             created_at: nanos(2),
-            started_at: nanos(3),
-            finished_at: nanos(4),
-            exit_code: 137,
+            started_at: if state == ContainerState::Created {
+                unset
+            } else {
+                nanos(3)
+            },
+            finished_at: if has_exited { nanos(4) } else { unset },
+            exit_code: if has_exited { 137 } else { 0 },
             image: Some("app:1".into()),
             image_ref: "app@sha256:1".into(),
-            reason: match self.container? {
-                ContainerState::Exited => "OOM\u{1b}[31mKilled".into(),
-                _ => "".into(),
-            },
-            labels: Labels::from([(name, "app".to_owned())]),
+            reason: if has_exited {
+                "OOM\u{1b}[31mKilled"
+            } else {
+                ""
+            }
+            .into(),
+            labels: Labels::from([(name, "app".to_owned()), (uid, "u-1".to_owned())]),
             ..ContainerStatus::default()
         })
     }
@@ -290,8 +299,8 @@ impl Node {
                 state: status.state,
                 created_at: status.created_at,
                 labels: status.labels,
+                ..SandboxListing::default()
             });
-        let uid = ("io.kubernetes.pod.uid".to_owned(), "u-1".to_owned());
         let containers = self
             .container_status()
             .into_iter()
@@ -302,7 +311,9 @@ impl Node {
                 state: status.state,
                 created_at: status.created_at,
                 image: status.image,
-                labels: Labels::from([uid.clone()]),
+                image_ref: status.image_ref,
+                labels: status.labels,
+                ..ContainerListing::default()
             });
         let (sandboxes, containers): (Vec<_>, Vec<_>) = (sandboxes.collect(), containers.collect());
         let moment = Moment::from_ns(at(ms).realtime_ns);

@@ -1,0 +1,374 @@
+//! INV-28 and INV-29: all that is said of a container or a sandbox agrees, field by field. Both
+//! rules have one body: INV-28 judges the answers of calls, which every kubelet reads, and INV-29
+//! the snapshots of events.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::history::{Call, EventKind, SubjectKind};
+use crate::oracle::clocks::{SLACK_NS, TICK_NS, span};
+use crate::oracle::fields::{FIELDS, Field, Message, Since, Value};
+use crate::oracle::index::Index;
+use crate::oracle::invariants::{Invariant, MUST_MUST, MUST_SHOULD};
+use crate::oracle::name_of;
+use crate::oracle::statements::{Object, Source, Statement, objects};
+use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
+
+const KINDS: &[Kind] = &[
+    Kind::DiffersFromSpec,
+    Kind::FieldChanged,
+    Kind::FieldUnset,
+    Kind::FieldTooEarly,
+    Kind::TimeBeforeCall,
+    Kind::TimeAfterCall,
+    Kind::TimesOutOfOrder,
+    Kind::ZeroTimeOfGo,
+];
+
+pub(in crate::oracle) const ANSWERS: Invariant = Invariant {
+    id: "INV-28",
+    name: "invariant::answers-agree",
+    sentence: "Each list and status has the fields of its object as they were requested, set when its state \
+               demands it, within the calls that cause them, and as all other answers have them.",
+    source: "CRI api.proto, ContainerStatus, Container, PodSandboxStatus and PodSandbox; kubelet \
+             toKubeContainerStatus",
+    requirements: &["R16", "R17", "R28", "C7", "C8"],
+    kinds: KINDS,
+    compares_clocks: true,
+    of_foreign_pods: true,
+    levels: MUST_MUST,
+    check: |rule, index| violations(rule, index, false),
+};
+
+pub(in crate::oracle) const SNAPSHOTS: Invariant = Invariant {
+    id: "INV-29",
+    name: "invariant::snapshots-agree",
+    sentence: "Each snapshot of an event has the fields of its objects as they were requested, set when their \
+               state demands it, within the calls that cause them, and as lists, statuses and \
+               other snapshots have them.",
+    source: "CRI api.proto, ContainerEventResponse; kubelet evented.go, GeneratePodStatus; cri-o#9663, \
+             containerd#12260",
+    requirements: &["R13", "R16", "R17", "C7", "C8", "C9"],
+    kinds: KINDS,
+    compares_clocks: true,
+    of_foreign_pods: true,
+    levels: MUST_SHOULD,
+    check: |rule, index| violations(rule, index, true),
+};
+
+/// The maximum delay of `started_at` after the return of `StartContainer`: a runtime can get it
+/// from its shim.
+const START_SLACK_NS: i64 = 50_000_000;
+
+/// Go's zero time converted to nanoseconds since 1970, which overflows 64 bits: a moment of the
+/// year 1754.
+const ZERO_TIME_OF_GO_NS: i64 = -6_795_364_578_871_345_152;
+
+/// A difference of this size is one of units, which another rule reports.
+const HOUR_NS: u64 = 3_600 * 1_000_000_000;
+
+/// The violations by snapshots of events, or by answers; the first of each kind and field.
+fn violations(rule: &Invariant, index: &Index<'_>, of_events: bool) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for object in objects(index.history) {
+        let mut reported = BTreeSet::new();
+        for (mismatch, statements) in judge(&object, of_events) {
+            let field = mismatch
+                .actual
+                .iter()
+                .find(|fact| matches!(fact, Fact::Field(_)));
+            if reported.insert((mismatch.kind, field.cloned())) {
+                let evidence = statements.iter().flat_map(Statement::evidence);
+                let evidence = evidence.collect::<BTreeSet<_>>().into_iter().collect();
+                found.push(rule.violation(name_of(object.subject), mismatch, evidence));
+            }
+        }
+    }
+    found
+}
+
+type Found<'a> = (Mismatch, Vec<Statement<'a>>);
+
+fn judge<'a>(object: &Object<'a>, of_events: bool) -> Vec<Found<'a>> {
+    let judged = |statement: &&Statement<'a>| statement.is_of_event() == of_events;
+    let mut found = Vec::new();
+    for statement in object.statements.iter().filter(judged) {
+        if is_of_other(object, statement) {
+            continue;
+        }
+        found.extend(other_id(object, statement).map(|mismatch| (mismatch, vec![*statement])));
+        let own = FIELDS
+            .iter()
+            .filter_map(|field| wrong(object, field, statement));
+        let own = own.chain(times(object, statement));
+        found.extend(own.map(|mismatch| (mismatch, vec![*statement])));
+    }
+    for field in FIELDS {
+        found.extend(changed(object, field, of_events));
+    }
+    if !of_events {
+        found.extend(went_back(object));
+    }
+    found
+}
+
+/// Another id than that of the object: an event's sandbox is that of its container, and a status
+/// is of what was asked for.
+fn other_id(object: &Object<'_>, statement: &Statement<'_>) -> Option<Mismatch> {
+    let id = object.subject.id.as_str();
+    let value = |id: &str| Fact::FieldValue(format!("`{id}`"));
+    let field = Fact::Field("id".to_owned());
+    (statement.id() != id).then(|| {
+        let actual = [field, value(statement.id()), statement.fact()];
+        Mismatch::new(Kind::DiffersFromSpec, [value(id)], actual)
+    })
+}
+
+/// Whether an event shows another sandbox than that of its container, which another rule reports.
+fn is_of_other(object: &Object<'_>, statement: &Statement<'_>) -> bool {
+    let SubjectKind::Sandbox(spec) = &object.subject.kind else {
+        return false;
+    };
+    let Message::Sandbox(status) = statement.message else {
+        return false;
+    };
+    let metadata = status.metadata.as_ref();
+    statement.is_of_event() && metadata.is_none_or(|metadata| metadata.uid != spec.uid)
+}
+
+/// Whether a field must have its value in a statement; `None` if it may or may not.
+fn is_due(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Option<bool> {
+    let progress = statement.progress();
+    match (field.since, progress?) {
+        (Since::Creation, _) | (Since::Start | Since::Running, 1) | (Since::Exit, 2) => Some(true),
+        (Since::Start, 2) => object.start.map(|_| true),
+        (Since::Running, _) => None,
+        (Since::Start | Since::Exit, _) => Some(false),
+    }
+}
+
+/// A field that is not as it was requested, not set although its state demands it, or set before.
+fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Option<Mismatch> {
+    let value = (field.read)(statement.message)?;
+    let due = is_due(object, field, statement);
+    let name = Fact::Field(field.name.to_owned());
+    let shown = Fact::FieldValue(value.to_string());
+    let found = |kind, facts: Vec<Fact>| {
+        let facts = [name.clone(), statement.fact()].into_iter().chain(facts);
+        Some(Mismatch::new(kind, [], facts.collect::<Facts>()))
+    };
+    let state = Fact::State(statement.state());
+    let given = object.made().and_then(|made| (field.made)(made));
+    let is_needed = field.is_needed && given.as_ref().is_none_or(Value::is_set);
+    if value == Value::Number(ZERO_TIME_OF_GO_NS) {
+        found(Kind::ZeroTimeOfGo, vec![state])
+    } else if due == Some(true) && is_needed && !value.is_set() {
+        found(Kind::FieldUnset, vec![state])
+    } else if due == Some(false) && value.is_set() && field.is_unset_before() {
+        found(Kind::FieldTooEarly, vec![state, shown])
+    } else {
+        let given = given?;
+        let is_given = due != Some(true) || value.has(&given, field.name);
+        let expected = [Fact::FieldValue(given.to_string())];
+        let actual = [name, statement.fact(), shown];
+        (!is_given).then(|| Mismatch::new(Kind::DiffersFromSpec, expected, actual))
+    }
+}
+
+/// The first statement in which a field has another value than in the first answer, or in the first
+/// snapshot if there is no answer.
+fn changed<'a>(object: &Object<'a>, field: &Field, of_events: bool) -> Option<Found<'a>> {
+    // What was requested is compared with the request.
+    if object
+        .made()
+        .is_some_and(|made| (field.made)(made).is_some())
+    {
+        return None;
+    }
+    let settled = |statement: &&Statement<'a>| {
+        let Some(value) = (field.read)(statement.message) else {
+            return false;
+        };
+        let is_set = value.is_set() && value != Value::Number(ZERO_TIME_OF_GO_NS);
+        let is_compared = match is_due(object, field, statement) {
+            Some(is_due) => is_due && (is_set || !field.is_needed),
+            None => is_set && field.since == Since::Start,
+        };
+        is_compared && !is_of_other(object, statement)
+    };
+    let all: Vec<&Statement<'a>> = object.statements.iter().filter(settled).collect();
+    let first = |statement: &Statement<'a>| {
+        let same_sort =
+            |other: &&&Statement<'a>| field.is_alike || other.is_item() == statement.is_item();
+        let mut answers = all.iter().filter(|other| !other.is_of_event());
+        let answer = answers.find(same_sort);
+        answer.or_else(|| all.iter().find(same_sort)).copied()
+    };
+    let mut judged = all
+        .iter()
+        .filter(|statement| statement.is_of_event() == of_events);
+    judged.find_map(|statement| {
+        let first = first(statement)?;
+        let (expected, actual) = (
+            (field.read)(first.message)?,
+            (field.read)(statement.message)?,
+        );
+        (expected != actual).then(|| {
+            let values = [expected.to_string(), actual.to_string()];
+            difference(field.name, first, statement, values)
+        })
+    })
+}
+
+fn difference<'a>(
+    field: &str,
+    first: &Statement<'a>,
+    second: &Statement<'a>,
+    [expected, actual]: [String; 2],
+) -> Found<'a> {
+    let by = Fact::Because(first.fact().text());
+    let field = Fact::Field(field.to_owned());
+    let mismatch = Mismatch::new(
+        Kind::FieldChanged,
+        [Fact::FieldValue(expected), by],
+        [field, second.fact(), Fact::FieldValue(actual)],
+    );
+    (mismatch, vec![*first, *second])
+}
+
+/// The first answer that shows an earlier state than what was known when it was asked for.
+fn went_back<'a>(object: &Object<'a>) -> Option<Found<'a>> {
+    let is_own = |statement: &&Statement<'_>| match statement.source {
+        Source::Event(arrival) => arrival.event().container == object.subject.id,
+        Source::Call(..) => true,
+    };
+    object.statements.iter().find_map(|later| {
+        let Source::Call(_, call) = later.source else {
+            return None;
+        };
+        let earlier = object.statements.iter().filter(is_own);
+        let mut earlier = earlier.take_while(|earlier| earlier.seq() < call.began.seq);
+        let shown = later.progress()?;
+        let first = earlier.find(|earlier| earlier.progress() > Some(shown))?;
+        Some(difference(
+            "state",
+            first,
+            later,
+            [first.state(), later.state()],
+        ))
+    })
+}
+
+/// The times of a statement that are outside of the calls that set them, or in the wrong order.
+fn times(object: &Object<'_>, statement: &Statement<'_>) -> Vec<Mismatch> {
+    let said = if object.creation.is_some() {
+        TICK_NS
+    } else {
+        SLACK_NS
+    };
+    let said = Bound {
+        ns: statement.at_ns().saturating_add(said),
+        by: statement.fact().text(),
+    };
+    let after = |call: Option<&Call>, slack_ns| {
+        let call = call?;
+        let ns = call.ended()?.at.realtime_ns + slack_ns;
+        Some(Bound {
+            ns,
+            by: call.request().method().to_owned(),
+        })
+    };
+    let before = |call: Option<&Call>| {
+        let call = call?;
+        let ns = call.began().at.realtime_ns - TICK_NS;
+        Some(Bound {
+            ns,
+            by: call.request().method().to_owned(),
+        })
+    };
+    let (creation, start) = (object.creation, object.start);
+    let bounds = [
+        ("created_at", before(creation), after(creation, TICK_NS)),
+        ("started_at", before(start), after(start, START_SLACK_NS)),
+        ("finished_at", before(start), None),
+    ];
+    let times: Vec<_> = bounds
+        .into_iter()
+        .filter_map(|(name, earliest, latest)| {
+            let field = FIELDS.iter().find(|field| field.name == name)?;
+            let due = is_due(object, field, statement) != Some(false);
+            match (field.read)(statement.message)? {
+                Value::Number(ns) if due && ns != 0 && ns != ZERO_TIME_OF_GO_NS => {
+                    Some((name, ns, earliest, latest.unwrap_or_else(|| said.clone())))
+                }
+                _ => None,
+            }
+        })
+        .collect();
+    let outside = times.iter().filter_map(|(name, ns, earliest, latest)| {
+        let early = earliest.as_ref().filter(|earliest| *ns < earliest.ns);
+        let (kind, bound) = match early {
+            Some(earliest) => (Kind::TimeBeforeCall, earliest),
+            None if *ns > latest.ns => (Kind::TimeAfterCall, latest),
+            None => return None,
+        };
+        let off = Duration::from_nanos(ns.abs_diff(bound.ns));
+        let actual = [
+            Fact::Field((*name).to_owned()),
+            statement.fact(),
+            Fact::Pause(off),
+        ];
+        Some(Mismatch::new(kind, [Fact::Cause(bound.by.clone())], actual))
+    });
+    let outside: Vec<_> = outside.collect();
+    let order = in_order(&times, statement).filter(|_| outside.is_empty());
+    outside.into_iter().chain(order).collect()
+}
+
+/// A bound of a time, with a tolerance, and what sets it.
+#[derive(Clone)]
+struct Bound {
+    ns: i64,
+    by: String,
+}
+
+type Time = (&'static str, i64, Option<Bound>, Bound);
+
+/// The first time that is later than the next one; STARTED is made after the start, and STOPPED
+/// after the exit.
+fn in_order(times: &[Time], statement: &Statement<'_>) -> Option<Mismatch> {
+    let mut times: Vec<_> = times.iter().map(|(name, ns, ..)| (*name, *ns)).collect();
+    if let (Source::Event(arrival), Message::Status(status)) = (statement.source, statement.message)
+        && arrival.event().container == status.id
+    {
+        let event = arrival.event();
+        let made = event.created_at.0;
+        // A container can have exited before its STARTED is made. A time far from now is not in
+        // nanoseconds, which another rule reports.
+        let is_last = match (event.kind, times.last()) {
+            (EventKind::Started, Some(("started_at", at)))
+            | (EventKind::Stopped, Some(("finished_at", at))) => at.abs_diff(made) < HOUR_NS,
+            _ => false,
+        };
+        times.extend(is_last.then_some(("the event's created_at", made)));
+    }
+    let mut pairs = times.windows(2);
+    pairs.find_map(|pair| {
+        let [(before, earlier), (after, later)] = [pair[0], pair[1]];
+        (later.saturating_add(TICK_NS) < earlier).then(|| {
+            let field = [
+                Fact::Field(before.to_owned()),
+                Fact::AfterField(after.to_owned()),
+            ];
+            let facts: Facts = field.into_iter().chain([statement.fact()]).collect();
+            Mismatch::new(
+                Kind::TimesOutOfOrder,
+                [Fact::Pause(span(later, earlier))],
+                facts,
+            )
+        })
+    })
+}
