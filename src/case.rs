@@ -56,6 +56,8 @@ pub struct Case {
     /// Words to select it by.
     pub tags: Vec<String>,
     pub levels: Levels,
+    /// Invariants with the levels of the case in place of their own.
+    pub exempt: Vec<Exemption>,
     /// The needs beyond the socket.
     pub needs: Vec<Need>,
     /// Whether no other case may run at the same time.
@@ -74,7 +76,28 @@ pub struct Case {
     pub definition: String,
 }
 
+/// Invariants that a case breaks by what no kubelet does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "rules and a reason, as in `{rules: [X-1], because: …}`")]
+pub struct Exemption {
+    /// The ids of invariants.
+    pub rules: Vec<String>,
+    /// What the case does that no kubelet does.
+    pub because: String,
+}
+
 impl Case {
+    /// The levels of an invariant in the case, of its own levels.
+    pub fn levels_of(&self, rule: &str, own: Levels) -> Levels {
+        let mut exempt = self.exempt.iter().flat_map(|it| &it.rules);
+        if exempt.any(|exempt| exempt == rule) {
+            own.capped_by(&self.levels)
+        } else {
+            own
+        }
+    }
+
     /// The part of the case on which its verdict depends.
     pub fn claim(&self) -> Claim<'_> {
         Claim {

@@ -59,6 +59,7 @@ mod word;
 
 pub use call_edge::CallEdge;
 pub use check::Expectation;
+pub use invariant::is_invariant;
 pub use judge::{Claim, Undecided, judge, pending};
 pub use latencies::latencies;
 pub use scope::{Kind, Scope, Wanted};

@@ -12,7 +12,7 @@ use serde_yaml::with::singleton_map_recursive;
 
 use super::diagnose::{self, Diagnostic};
 use super::validate::{Implied, validate};
-use super::{Case, Need, Step, Tier};
+use super::{Case, Exemption, Need, Step, Tier};
 use crate::checks::{Check, Expectation, Situation};
 use crate::outcome::{Level, Levels};
 use crate::yaml;
@@ -42,6 +42,9 @@ pub(super) struct CaseFile {
     pub(super) tags: Vec<String>,
     /// The requirement level for each consumer profile.
     pub(super) levels: Levels,
+    /// Rules that hold of what kubelets do, and not of the steps: they bind no more than the case.
+    #[serde(default)]
+    pub(super) exempt: Vec<Exemption>,
     /// Needs beyond the socket that do not follow from the steps: `broadcast`, `no-events` or
     /// `timestamp`.
     #[serde(default)]
@@ -106,6 +109,7 @@ impl CaseFile {
             tier: self.tier,
             tags: self.tags,
             levels: self.levels,
+            exempt: self.exempt,
             needs: implied.needs,
             exclusive: self.exclusive,
             silent: self.silent,

@@ -7,7 +7,7 @@ use super::diagnose::{Problem, did_you_mean};
 use super::file::{CaseFile, Place};
 use super::locate::{Part, Segment};
 use super::{Need, Step, lists};
-use crate::checks::{CallEdge, Check, Kind, Scope, Wanted};
+use crate::checks::{CallEdge, Check, Kind, Scope, Wanted, is_invariant};
 use crate::history::Holder;
 
 pub(super) use steps::{Context, Implied, Walk};
@@ -212,6 +212,14 @@ fn check_labels(file: &CaseFile, found: &mut Findings) {
     for (index, id) in file.requirements.iter().enumerate() {
         if !lists::is_requirement(id) {
             found.error_at_element("requirements", index, "this is no id such as `R9`");
+        }
+    }
+    for (index, exempt) in file.exempt.iter().enumerate() {
+        let unknown = exempt.rules.iter().find(|id| !is_invariant(id));
+        if let Some(id) = unknown {
+            found.error_at_element("exempt", index, format!("there is no invariant {id}"));
+        } else if exempt.rules.is_empty() || exempt.because.trim().is_empty() {
+            found.error_at_element("exempt", index, "this exempts nothing or gives no reason");
         }
     }
     for (index, need) in file.needs.iter().enumerate() {

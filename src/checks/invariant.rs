@@ -23,6 +23,11 @@ pub struct InvariantCheck {
     pub rule: String,
 }
 
+/// Whether there is an invariant of this id.
+pub fn is_invariant(id: &str) -> bool {
+    invariant(id).is_some()
+}
+
 impl Word for InvariantCheck {
     fn of(&self) -> &str {
         &self.of

@@ -24,6 +24,7 @@ pub(crate) fn case(level: Level, check: &str) -> Case {
             hint: Some(level),
             observer: None,
         },
+        exempt: Vec::new(),
         requirements: Vec::new(),
         tier: Tier::default(),
         tags: Vec::new(),

@@ -343,6 +343,8 @@ with_defaults! {
         pub keeps_containers_of_removed_sandboxes: bool = false,
         /// Whether a container that was ever started cannot be removed.
         pub refuses_removal_of_started: bool = false,
+        /// Whether the first removal of a sandbox of an attempt above 0 is refused.
+        pub refuses_removal_of_later_attempts: bool = false,
         /// Whether a container's process keeps running after the container has been removed.
         pub leaks_processes: bool = false,
         /// The resource that is never released.

@@ -221,7 +221,7 @@ impl Machine {
             })),
             Request::RunSandbox(spec) => self.run_sandbox(spec),
             Request::StopSandbox(id) => Ok(self.stop_sandbox(id)),
-            Request::RemoveSandbox(id) => Ok(self.remove_sandbox(id)),
+            Request::RemoveSandbox(id) => self.remove_sandbox(id),
             Request::SandboxStatus(id) => self.sandbox_status(id),
             Request::RuntimeStatus => Ok(runtime_status()),
             Request::ListSandboxes(labels) => Ok(self.list_sandboxes(&SandboxFilter {

@@ -19,6 +19,8 @@ pub(super) struct Sandbox {
     pub(super) created_at: RuntimeNanos,
     /// Position in the order of creation.
     created_nth: u64,
+    /// Whether its removal has been refused.
+    refused: bool,
     addresses: Vec<String>,
 }
 
@@ -73,6 +75,7 @@ impl Machine {
             state: SandboxState::Ready,
             created_at: self.creation_of(&spec.uid),
             created_nth: self.created_count,
+            refused: false,
             addresses: addresses(spec, self.created_count),
         };
         let same = |other: &Sandbox| other.metadata() == sandbox.metadata();
@@ -187,12 +190,17 @@ impl Machine {
     }
 
     /// Stops the sandbox if it is ready, removes its containers, then the sandbox.
-    pub(super) fn remove_sandbox(&mut self, id: &SandboxId) -> Reply {
-        if !self.sandboxes.contains_key(id) {
+    pub(super) fn remove_sandbox(&mut self, id: &SandboxId) -> Result<Reply, CallFault> {
+        let Some(sandbox) = self.sandboxes.get_mut(id) else {
             self.announce_unknown_id(EventKind::Deleted, &ContainerId::from(id));
-            return Reply::Done;
+            return Ok(Reply::Done);
+        };
+        let refuses = self.behaviour.refuses_removal_of_later_attempts;
+        if refuses && sandbox.spec.attempt > 0 && !std::mem::replace(&mut sandbox.refused, true) {
+            let message = format!("sandbox {id} is in use");
+            return Err(fault(StatusCode::FAILED_PRECONDITION, message));
         }
-        if self.sandboxes[id].state == SandboxState::Ready {
+        if sandbox.state == SandboxState::Ready {
             self.stop_sandbox(id);
         } else {
             self.kill_containers(id);
@@ -205,7 +213,7 @@ impl Machine {
         }
         self.announce(EventKind::Deleted, ContainerId::from(id), id);
         self.sandboxes.remove(id);
-        Reply::Done
+        Ok(Reply::Done)
     }
 
     pub(super) fn check_streaming(&self, streamed: bool) -> Result<(), CallFault> {

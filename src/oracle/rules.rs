@@ -34,6 +34,7 @@ pub(super) mod snapshots_never_regress;
 pub(super) mod status_as_new_as_event;
 pub(super) mod streams_stay_open;
 pub(super) mod subscribers_agree;
+pub(super) mod teardown_succeeds;
 #[cfg(test)]
 mod testing;
 
@@ -72,4 +73,5 @@ pub const INVARIANTS: &[Invariant] = &[
     explained_snapshots::RULE,
     agree::ANSWERS,
     agree::SNAPSHOTS,
+    teardown_succeeds::RULE,
 ];

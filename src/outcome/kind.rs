@@ -393,6 +393,10 @@ kinds! {
         "Events take longer on their way than a check allows."
         "{event} within {within}, 99 of 100 within {p99}"
         "median {median}, p99 {p99}, worst {worst} of {count}";
+    "teardown-failed" TeardownFailed Bounded
+        "A call that stops or removes what a case has left failed."
+        "{method} to succeed"
+        "{text}: {because}";
     "too-large" TooLarge Bounded
         "The message of an event is larger than a check allows."
         "a message of {event} with at most {count} bytes"

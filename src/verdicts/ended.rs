@@ -120,7 +120,7 @@ impl EndedCase {
                 self.known.apply(&mut outcome, &Decided::default());
             }
             outcome.hint = hint(&outcome, &self.hints);
-            let judged = (Place::Case(&case.id, &case.levels), &*self.profiles);
+            let judged = (Place::Case(case), &*self.profiles);
             found = find(judged, &index, &self.known, &self.filled);
             let measured = checks::latencies(&case.claim(), &index, self.call_deadline);
             latencies = Times::of(measured);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::known::{Known, WATCH};
+use crate::case::Case;
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq, cut};
 use crate::limits;
 use crate::oracle::{self, INVARIANTS, Index, WholeRun};
@@ -248,8 +249,7 @@ impl Findings {
 /// The subject of a judged history.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
-    /// A case: its id, and its requirement levels.
-    Case(&'a str, &'a Levels),
+    Case(&'a Case),
     /// A foreign pod, by its name.
     Pod(&'a str),
 }
@@ -263,14 +263,15 @@ pub(super) fn find(
 ) -> Vec<Found> {
     let mut counts = BTreeMap::<Sort, usize>::new();
     let (id, mut of_place): (Option<Arc<str>>, String) = match place {
-        Place::Case(case, _) => (Some(case.into()), format!("in {case}")),
+        Place::Case(case) => (Some(case.id.as_str().into()), format!("in {}", case.id)),
         Place::Pod(pod) => (Some(WATCH.into()), format!("of pod {pod}")),
     };
     cut(&mut of_place);
     let of_history = |mut violation: Violation| {
+        let own = levels_of(&violation.rule);
         let levels = match place {
-            Place::Case(_, levels) => levels_of(&violation.rule).capped_by(levels),
-            Place::Pod(_) => levels_of(&violation.rule),
+            Place::Case(case) => case.levels_of(&violation.rule, own),
+            Place::Pod(_) => own,
         };
         violation.level = levels.highest_of(profiles).unwrap_or(Level::May);
         let mut found = Found::new(violation, id.clone(), known);

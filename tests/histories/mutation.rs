@@ -11,9 +11,9 @@
 use std::time::Duration;
 
 use cri_event_conformance::testing::history::{
-    Body, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant,
-    Observer, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState,
-    SandboxStatus, Seq, Shared, StreamEnd, SubscriptionId,
+    Body, CallFault, CallId, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind,
+    HostInstant, Observer, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata,
+    SandboxState, SandboxStatus, Seq, Shared, StatusCode, StreamEnd, SubscriptionId,
 };
 
 /// Applies the described change, such as `drop STOPPED of c`, where `c#1` would be the second
@@ -35,6 +35,7 @@ fn mutate_once(entries: &mut Vec<Entry>, words: &str) {
         "set" => change(entries, &words),
         "report" => report(entries, &words),
         "answer" => answer(entries, &words),
+        "refuse" => refuse(entries, &words),
         _ => panic!("not a mutation: {words:?}"),
     }
     for (place, entry) in entries.iter_mut().enumerate() {
@@ -216,18 +217,38 @@ fn answer(entries: &mut [Entry], words: &[&str]) {
     assert_ne!(answered, 0, "nobody asked about {name}");
 }
 
+/// Makes the removal of a sandbox fail.
+fn refuse(entries: &mut [Entry], words: &[&str]) {
+    let ["refuse", "removal", "of", name] = *words else {
+        panic!("not a mutation: {words:?}");
+    };
+    let removal = Request::RemoveSandbox(SandboxId::from(id_of(entries, name).as_str()));
+    let asked = last_call(entries, |request| *request == removal);
+    let ended = entries.iter_mut().find_map(|entry| match &mut entry.body {
+        Body::CallEnded { call, result, .. } if Some(*call) == asked => Some(result),
+        _ => None,
+    });
+    *ended.expect("it is removed") = Err(CallFault {
+        code: StatusCode::UNKNOWN,
+        message: "in use".to_owned(),
+        deadline: Duration::from_secs(30),
+    });
+}
+
+fn last_call(entries: &[Entry], is_wanted: impl Fn(&Request) -> bool) -> Option<CallId> {
+    entries.iter().rev().find_map(|entry| match &entry.body {
+        Body::CallBegan { call, request, .. } => is_wanted(request).then_some(*call),
+        _ => None,
+    })
+}
+
 /// Adds the next statuses of its containers to the last `PodSandboxStatus` of a sandbox.
 fn report(entries: &mut [Entry], words: &[&str]) {
     let ["report", what, "of", name] = *words else {
         panic!("not a mutation: {words:?}");
     };
-    let sandbox = SandboxId::from(id_of(entries, name).as_str());
-    let asked = entries.iter().rev().find_map(|entry| match &entry.body {
-        Body::CallBegan { call, request, .. } => {
-            (*request == Request::SandboxStatus(sandbox.clone())).then_some(*call)
-        }
-        _ => None,
-    });
+    let status = Request::SandboxStatus(SandboxId::from(id_of(entries, name).as_str()));
+    let asked = last_call(entries, |request| *request == status);
     let asked = asked.unwrap_or_else(|| panic!("nobody asked about {name}"));
     let answered = entries
         .iter()

@@ -422,6 +422,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("EXT-01", "set reason=Fine STOPPED of success"),
         ],
     ),
+    ("INV-30", &[("ORD-01", "refuse removal of pod")]),
 ];
 
 /// Harmless changes that are similar: the case still passes, and every invariant holds.

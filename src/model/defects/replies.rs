@@ -95,6 +95,7 @@ defects! { FAILURES:
             }
         });
     }
+    "later-attempt-stays" sets { refuses_removal_of_later_attempts = true }
     "process-outlives-its-container" sets { leaks_processes = true }
     "container-outlives-its-sandbox" sets { keeps_containers_of_removed_sandboxes = true }
     "second-container-of-a-name" sets { twin = Twin::Second }

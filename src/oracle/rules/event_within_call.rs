@@ -2,7 +2,7 @@
 
 use crate::history::{EventKind, Reply, Request};
 use crate::oracle::index::Index;
-use crate::oracle::invariants::{Invariant, SHOULD_MAY};
+use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -16,7 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     kinds: &[Kind::CreatedAtAfterCall],
     compares_clocks: true,
     of_foreign_pods: false,
-    levels: SHOULD_MAY,
+    levels: MUST_SHOULD,
     check,
 };
 

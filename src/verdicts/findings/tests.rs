@@ -2,6 +2,8 @@
 
 use super::super::plan::blank_invariant;
 use super::*;
+use crate::case::Exemption;
+use crate::checks::testing;
 use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
 use crate::oracle::Index;
@@ -26,12 +28,9 @@ fn known(finding: &str) -> Known {
 fn shown(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
     let history = history(script);
     let mut findings = Findings::default();
-    let levels = Levels {
-        hint: Some(Level::Must),
-        ..Levels::default()
-    };
-    let case = (Place::Case("X-01", &levels), &Profile::ALL[..]);
-    let found = find(case, &Index::new(&history), known, &BTreeSet::new());
+    let case = testing::case(Level::Must, "no-repeats: {of: a}");
+    let place = (Place::Case(&case), &Profile::ALL[..]);
+    let found = find(place, &Index::new(&history), known, &BTreeSet::new());
     findings.add(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
@@ -64,13 +63,22 @@ fn the_first_violations_are_shown_if_none_or_all_are_listed() {
     assert_eq!(shown(OFTEN, &listed), (deleted, reason));
 }
 
-/// The verdict on INV-06, a MUST for both kubelets, with a case of these levels.
-fn binding(levels: Levels) -> (Verdict, Levels) {
+/// The verdict on INV-06, a MUST for both kubelets, with a case of these levels that exempts an
+/// invariant.
+fn binding(levels: Levels, exempt: &str) -> (Verdict, Levels) {
     let history = history(ALSO_CREATED);
     let mut findings = Findings::default();
-    let case = (Place::Case("X-01", &levels), &Profile::ALL[..]);
+    let exempt = Exemption {
+        rules: vec![exempt.to_owned()],
+        because: "no kubelet does this".to_owned(),
+    };
+    let case = Case {
+        levels,
+        exempt: vec![exempt],
+        ..testing::case(Level::Must, "no-repeats: {of: a}")
+    };
     let found = find(
-        case,
+        (Place::Case(&case), &Profile::ALL[..]),
         &Index::new(&history),
         &Known::default(),
         &BTreeSet::new(),
@@ -86,7 +94,8 @@ fn binding(levels: Levels) -> (Verdict, Levels) {
 }
 
 #[test]
-fn an_invariant_binds_no_more_than_the_case_that_breaks_it() {
+fn an_exempt_invariant_binds_no_more_than_its_case() {
+    let binding = |levels| binding(levels, "INV-06");
     let levels = |cache, hint, observer| Levels {
         cache,
         hint,
@@ -107,6 +116,16 @@ fn an_invariant_binds_no_more_than_the_case_that_breaks_it() {
         (Verdict::Pass, advised)
     );
     assert_eq!(binding(levels(may, None, None)).0, Verdict::Pass);
+}
+
+#[test]
+fn an_invariant_has_its_own_levels_in_a_case_that_does_not_exempt_it() {
+    let own = levels_of("INV-06");
+    let advises = Levels {
+        cache: Some(Level::Should),
+        ..Levels::default()
+    };
+    assert_eq!(binding(advises, "INV-01"), (Verdict::Fail, own));
 }
 
 #[test]
