@@ -10,6 +10,7 @@
 )]
 
 pub(super) mod agree;
+pub(super) mod calls_succeed;
 pub(super) mod complete_sandbox_status;
 pub(super) mod created_at_is_current;
 pub(super) mod created_at_never_decreases;
@@ -34,7 +35,6 @@ pub(super) mod snapshots_never_regress;
 pub(super) mod status_as_new_as_event;
 pub(super) mod streams_stay_open;
 pub(super) mod subscribers_agree;
-pub(super) mod teardown_succeeds;
 #[cfg(test)]
 mod testing;
 
@@ -73,5 +73,5 @@ pub const INVARIANTS: &[Invariant] = &[
     explained_snapshots::RULE,
     agree::ANSWERS,
     agree::SNAPSHOTS,
-    teardown_succeeds::RULE,
+    calls_succeed::RULE,
 ];

@@ -182,7 +182,7 @@ impl Script {
     }
 
     /// `run again=pod`, `create in=pod exit=42 mode=ignore joins=c`, `start`, `stop`, `remove`,
-    /// `find`, `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `hangs`, `foreign`,
+    /// `find`, `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `denied`, `foreign`,
     /// `prefix` or `labelled`.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
@@ -205,7 +205,7 @@ impl Script {
             Err(refused(StatusCode::UNAVAILABLE))
         } else if extras.has("refused") {
             Err(refused(StatusCode::NOT_FOUND))
-        } else if extras.has("hangs") {
+        } else if extras.has("denied") {
             Err(refused(StatusCode::DEADLINE_EXCEEDED))
         } else {
             let request = self.calls[place].1.clone();

@@ -56,6 +56,15 @@ impl<'a> Statement<'a> {
         matches!(self.source, Source::Event(_))
     }
 
+    /// Whether it is the sandbox in its own DELETED, of which a kubelet reads the names alone.
+    pub(super) fn is_farewell(&self) -> bool {
+        let (Message::Sandbox(status), Source::Event(arrival)) = (self.message, self.source) else {
+            return false;
+        };
+        let event = arrival.event();
+        event.kind == EventKind::Deleted && event.container.as_str() == status.id.as_str()
+    }
+
     fn is_of(&self, kind: EventKind) -> bool {
         matches!(self.source, Source::Event(arrival) if arrival.event().kind == kind)
     }

@@ -397,6 +397,10 @@ kinds! {
         "A call that stops or removes what a case has left failed."
         "{method} to succeed"
         "{text}: {because}";
+    "unanswered" Unanswered Current
+        "A call had no answer within its deadline."
+        "an answer of {method} within {within}"
+        "none";
     "too-large" TooLarge Bounded
         "The message of an event is larger than a check allows."
         "a message of {event} with at most {count} bytes"

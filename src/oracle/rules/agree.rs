@@ -153,6 +153,10 @@ fn is_due(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Opti
 /// A field that is not as it was requested, not set although its state demands it, or set before.
 fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Option<Mismatch> {
     let value = (field.read)(statement.message)?;
+    // containerd 2.x has forgotten the time of a sandbox in its own DELETED.
+    if field.name == "created_at" && statement.is_farewell() {
+        return None;
+    }
     let due = is_due(object, field, statement);
     let name = Fact::Field(field.name.to_owned());
     let shown = Fact::FieldValue(value.to_string());

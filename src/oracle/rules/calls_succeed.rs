@@ -1,0 +1,147 @@
+//! INV-30: each call is answered, and what a case has left can be stopped and removed.
+
+use std::time::Duration;
+
+use crate::history::{Call, CallFault, CaseHistory, ContainerId, Request, StatusCode};
+use crate::oracle::index::Index;
+use crate::oracle::invariants::{Invariant, MUST_MUST};
+use crate::oracle::name_of;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
+
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-30",
+    name: "invariant::calls-succeed",
+    sentence: "Each call is answered, and what a case has left is stopped and removed without an error.",
+    source: "CRI api.proto, StopContainer, StopPodSandbox and RemovePodSandbox; kubelet \
+             pod_workers.go: a pod stays Terminating until they succeed",
+    requirements: &["C1", "C2", "C3", "R5"],
+    kinds: &[Kind::TeardownFailed, Kind::Unanswered],
+    compares_clocks: false,
+    of_foreign_pods: false,
+    levels: MUST_MUST,
+    check,
+};
+
+/// The shortest wait that proves that a runtime does not answer: a case can give a call up after
+/// a moment.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Finds each call without an answer, and each of the teardown that the runtime refused.
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
+    let own = history.calls().filter(|call| !call.is_of_run());
+    let failed = own.filter_map(|call| {
+        let fault = fault(call)?;
+        let method = Fact::Method(call.request().method().to_owned());
+        let mismatch = if is_unanswered(history, call, fault) {
+            let expected = [method, Fact::Within(fault.deadline)];
+            Mismatch::new(Kind::Unanswered, expected, [])
+        } else if ends(call).is_some() && !history.within_steps(call.began().seq) {
+            let code = Fact::Text(fault.code.to_string());
+            let actual = [code, Fact::Because(fault.message.clone())];
+            Mismatch::new(Kind::TeardownFailed, [method], actual)
+        } else {
+            return None;
+        };
+        let mut subjects = history.subjects().iter();
+        let subject = ends(call).and_then(|id| subjects.find(|subject| subject.id == id));
+        let name = subject.map_or_else(|| call.request().method().to_owned(), name_of);
+        let evidence = [Some(call.began().seq), call.ended().map(|entry| entry.seq)];
+        Some(rule.violation(name, mismatch, evidence.into_iter().flatten().collect()))
+    });
+    failed.collect()
+}
+
+/// Whether the runtime let the deadline of the call pass, which it can also refuse a call with. If
+/// the host held the suite up meanwhile, the answer may have come in time.
+fn is_unanswered(history: &CaseHistory, call: &Call, fault: &CallFault) -> bool {
+    let (began, ended) = (call.began().at, call.ended().map(|entry| entry.at));
+    fault.code == StatusCode::DEADLINE_EXCEEDED
+        && fault.deadline >= PATIENCE
+        && ended.is_some_and(|ended| {
+            ended.since(began) >= fault.deadline && history.held_up(began, ended).is_zero()
+        })
+}
+
+/// The object that a call stops or removes.
+fn ends(call: &Call) -> Option<ContainerId> {
+    match call.request() {
+        Request::StopContainer { container, .. } => Some(container.clone()),
+        Request::StopSandbox(sandbox) | Request::RemoveSandbox(sandbox) => Some(sandbox.into()),
+        _ => None,
+    }
+}
+
+/// The failure of a call, unless the runtime was down, its answer could not be read, or the object
+/// is gone, which a kubelet takes for success.
+fn fault(call: &Call) -> Option<&CallFault> {
+    let fault = call.result()?.as_ref().err()?;
+    match fault.code {
+        StatusCode::UNAVAILABLE | StatusCode::DATA_LOSS | StatusCode::NOT_FOUND => None,
+        _ => Some(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    #[track_caller]
+    fn after(script: &str, expect: Expect) {
+        check(
+            &RULE,
+            &format!("pod run; c create; c start; {script}"),
+            expect,
+        );
+    }
+
+    #[test]
+    fn a_call_of_the_teardown_succeeds() {
+        after("end; c stop; pod stop; pod remove", expect![""]);
+        after(
+            "end; c stop; pod stop denied; pod remove",
+            expect![[r#"
+                INV-30 at #10 #11: pod (pod.0.beef): expected StopPodSandbox to succeed: DEADLINE_EXCEEDED: gone
+            "#]],
+        );
+        after(
+            "end; c stop denied; pod stop; pod remove denied",
+            expect![[r#"
+                INV-30 at #8 #9: c (c.0.beef): expected StopContainer to succeed: DEADLINE_EXCEEDED: gone
+                INV-30 at #12 #13: pod (pod.0.beef): expected RemovePodSandbox to succeed: DEADLINE_EXCEEDED: gone
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_call_of_the_steps_is_judged_by_the_case() {
+        after("pod stop denied; end", expect![""]);
+        after("pod stop denied; end error", expect![""]);
+    }
+
+    #[test]
+    fn a_call_has_an_answer_or_is_given_up_soon() {
+        after(
+            "pod stop begins; pass 30s; pod stop returns denied; end",
+            expect![[r#"
+                INV-30 at #7 #8: pod (pod.0.beef): expected an answer of StopPodSandbox within 30s: none
+            "#]],
+        );
+        after(
+            "pod stop begins; pass 29s; pod stop returns denied; end",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn a_runtime_may_be_down_and_an_object_gone() {
+        after("end; c stop; pod stop fails; pod remove", expect![""]);
+        after(
+            "end; c stop refused; pod stop refused; pod remove refused",
+            expect![""],
+        );
+    }
+}
