@@ -100,8 +100,9 @@
 //! with its keys, its validation, its assessment and its tests, and its `mod` line and a line in
 //! the list of [`checks::Check`], both in `checks.rs`. An optional feature of a runtime or a node
 //! is a variant of [`case::Need`], with a function in `drive::probes` that measures it. An
-//! invariant is a file under `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with
-//! a history that breaks it, and the most similar one that does not. A new requirement has a place
+//! invariant is a file under `oracle/rules` and a line of [`oracle::INVARIANTS`]; a field of the
+//! CRI is a row of `oracle::fields`, and is judged wherever it is said. Each comes with a history
+//! that breaks it, and the most similar one that does not. A new requirement has a place
 //! in the list of [`outcome::Guarantee`], a new kind of findings names its guarantee. A defect
 //! that the suite must notice is an entry of `cases/defects.yaml`, and its hook, one of
 //! [`model::faults`]; a permitted deviation of a correct runtime is one of [`model::VARIATIONS`].

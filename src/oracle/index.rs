@@ -4,6 +4,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use super::statements::{Object, objects};
 use super::transition::{Streams, Transition, transitions};
 use crate::history::{
     Call, CaseHistory, ContainerId, ContainerState, ContainerStatus, Entry, EventArrival,
@@ -18,6 +19,7 @@ pub struct Index<'a> {
     sandbox_events: OnceCell<BTreeMap<SandboxStream<'a>, Vec<SandboxEvent<'a>>>>,
     streams: OnceCell<Streams<'a>>,
     transitions: OnceCell<BTreeMap<&'a ContainerId, Vec<Transition<'a>>>>,
+    objects: OnceCell<Vec<Object<'a>>>,
 }
 
 pub(super) type SandboxStream<'a> = (&'a str, SubscriptionId);
@@ -91,6 +93,7 @@ impl<'a> Index<'a> {
             sandbox_events: OnceCell::new(),
             streams: OnceCell::new(),
             transitions: OnceCell::new(),
+            objects: OnceCell::new(),
         }
     }
 
@@ -139,6 +142,11 @@ impl<'a> Index<'a> {
             .transitions
             .get_or_init(|| transitions(self.history, self.streams()));
         made.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// What has been said of each container and sandbox.
+    pub(super) fn objects(&self) -> &[Object<'a>] {
+        self.objects.get_or_init(|| objects(self.history))
     }
 
     fn lives(&self) -> &Lives<'a> {

@@ -56,17 +56,13 @@ impl<'a> Statement<'a> {
         matches!(self.source, Source::Event(_))
     }
 
-    /// Whether it is the sandbox in its own DELETED, of which a kubelet reads the names alone.
-    pub(super) fn is_farewell(&self) -> bool {
+    /// The kind of a sandbox's own event, if it is the sandbox's status in that.
+    pub(super) fn own_event_of_sandbox(&self) -> Option<EventKind> {
         let (Message::Sandbox(status), Source::Event(arrival)) = (self.message, self.source) else {
-            return false;
+            return None;
         };
         let event = arrival.event();
-        event.kind == EventKind::Deleted && event.container.as_str() == status.id.as_str()
-    }
-
-    fn is_of(&self, kind: EventKind) -> bool {
-        matches!(self.source, Source::Event(arrival) if arrival.event().kind == kind)
+        (event.container.as_str() == status.id.as_str()).then_some(event.kind)
     }
 
     pub(super) fn evidence(&self) -> Vec<Seq> {
@@ -106,7 +102,9 @@ impl<'a> Statement<'a> {
             Message::Status(status) => status.state,
             Message::Item(item) => item.state,
             // Its CREATED can show it before it is ready.
-            Message::Sandbox(_) if self.is_of(EventKind::Created) => return Some(0),
+            Message::Sandbox(_) if self.own_event_of_sandbox() == Some(EventKind::Created) => {
+                return Some(0);
+            }
             Message::Sandbox(status) => return of_sandbox(status.state),
             Message::SandboxItem(item) => return of_sandbox(item.state),
         };

@@ -393,7 +393,7 @@ kinds! {
         "Events take longer on their way than a check allows."
         "{event} within {within}, 99 of 100 within {p99}"
         "median {median}, p99 {p99}, worst {worst} of {count}";
-    "teardown-failed" TeardownFailed Bounded
+    "teardown-failed" TeardownFailed Current
         "A call that stops or removes what a case has left failed."
         "{method} to succeed"
         "{text}: {because}";

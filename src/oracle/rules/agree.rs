@@ -14,7 +14,7 @@ use crate::oracle::fields::{FIELDS, Field, Message, Since, Value};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::oracle::statements::{Object, Source, Statement, objects};
+use crate::oracle::statements::{Object, Source, Statement};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 const KINDS: &[Kind] = &[
@@ -73,9 +73,9 @@ const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 /// The violations by snapshots of events, or by answers; the first of each kind and field.
 fn violations(rule: &Invariant, index: &Index<'_>, of_events: bool) -> Vec<Violation> {
     let mut found = Vec::new();
-    for object in objects(index.history) {
+    for object in index.objects() {
         let mut reported = BTreeSet::new();
-        for (mismatch, statements) in judge(&object, of_events) {
+        for (mismatch, statements) in judge(object, of_events) {
             let field = mismatch
                 .actual
                 .iter()
@@ -153,32 +153,35 @@ fn is_due(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Opti
 /// A field that is not as it was requested, not set although its state demands it, or set before.
 fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Option<Mismatch> {
     let value = (field.read)(statement.message)?;
-    // containerd 2.x has forgotten the time of a sandbox in its own DELETED.
-    if field.name == "created_at" && statement.is_farewell() {
+    // containerd 2.x has forgotten when it made a sandbox in its own DELETED; nothing reads it.
+    let is_removed = statement.own_event_of_sandbox() == Some(EventKind::Deleted);
+    if is_removed && field.name == "created_at" {
         return None;
     }
     let due = is_due(object, field, statement);
-    let name = Fact::Field(field.name.to_owned());
-    let shown = Fact::FieldValue(value.to_string());
-    let found = |kind, facts: Vec<Fact>| {
-        let facts = [name.clone(), statement.fact()].into_iter().chain(facts);
+    let name = || Fact::Field(field.name.to_owned());
+    let shown = || Fact::FieldValue(value.to_string());
+    let found = |kind, shown: Option<Fact>| {
+        let state = Fact::State(statement.state());
+        let facts = [name(), statement.fact(), state].into_iter().chain(shown);
         Some(Mismatch::new(kind, [], facts.collect::<Facts>()))
     };
-    let state = Fact::State(statement.state());
     let given = object.made().and_then(|made| (field.made)(made));
     let is_needed = field.is_needed && given.as_ref().is_none_or(Value::is_set);
     if value == Value::Number(ZERO_TIME_OF_GO_NS) {
-        found(Kind::ZeroTimeOfGo, vec![state])
+        found(Kind::ZeroTimeOfGo, None)
     } else if due == Some(true) && is_needed && !value.is_set() {
-        found(Kind::FieldUnset, vec![state])
+        found(Kind::FieldUnset, None)
     } else if due == Some(false) && value.is_set() && field.is_unset_before() {
-        found(Kind::FieldTooEarly, vec![state, shown])
+        found(Kind::FieldTooEarly, Some(shown()))
     } else {
         let given = given?;
         let is_given = due != Some(true) || value.has(&given, field.name);
-        let expected = [Fact::FieldValue(given.to_string())];
-        let actual = [name, statement.fact(), shown];
-        (!is_given).then(|| Mismatch::new(Kind::DiffersFromSpec, expected, actual))
+        (!is_given).then(|| {
+            let expected = [Fact::FieldValue(given.to_string())];
+            let actual = [name(), statement.fact(), shown()];
+            Mismatch::new(Kind::DiffersFromSpec, expected, actual)
+        })
     }
 }
 
@@ -204,18 +207,18 @@ fn changed<'a>(object: &Object<'a>, field: &Field, of_events: bool) -> Option<Fo
         is_compared && !is_of_other(object, statement)
     };
     let all: Vec<&Statement<'a>> = object.statements.iter().filter(settled).collect();
-    let first = |statement: &Statement<'a>| {
-        let same_sort =
-            |other: &&&Statement<'a>| field.is_alike || other.is_item() == statement.is_item();
+    // Of statuses, and of items of lists.
+    let first = [false, true].map(|is_item| {
+        let same_sort = |other: &&&Statement<'a>| field.is_alike || other.is_item() == is_item;
         let mut answers = all.iter().filter(|other| !other.is_of_event());
         let answer = answers.find(same_sort);
         answer.or_else(|| all.iter().find(same_sort)).copied()
-    };
+    });
     let mut judged = all
         .iter()
         .filter(|statement| statement.is_of_event() == of_events);
     judged.find_map(|statement| {
-        let first = first(statement)?;
+        let first = first[usize::from(statement.is_item())]?;
         let (expected, actual) = (
             (field.read)(first.message)?,
             (field.read)(statement.message)?,
@@ -249,14 +252,20 @@ fn went_back<'a>(object: &Object<'a>) -> Option<Found<'a>> {
         Source::Event(arrival) => arrival.event().container == object.subject.id,
         Source::Call(..) => true,
     };
+    // The first statement of each state or a later one.
+    let first = [0, 1, 2].map(|least| {
+        let mut own = object.statements.iter().filter(is_own);
+        own.find(|statement| statement.progress() >= Some(least))
+    });
     object.statements.iter().find_map(|later| {
         let Source::Call(_, call) = later.source else {
             return None;
         };
-        let earlier = object.statements.iter().filter(is_own);
-        let mut earlier = earlier.take_while(|earlier| earlier.seq() < call.began.seq);
-        let shown = later.progress()?;
-        let first = earlier.find(|earlier| earlier.progress() > Some(shown))?;
+        let next = usize::from(later.progress()?) + 1;
+        let first = first.get(next).copied().flatten()?;
+        if first.seq() >= call.began.seq {
+            return None;
+        }
         Some(difference(
             "state",
             first,
@@ -267,7 +276,7 @@ fn went_back<'a>(object: &Object<'a>) -> Option<Found<'a>> {
 }
 
 /// The times of a statement that are outside of the calls that set them, or in the wrong order.
-fn times(object: &Object<'_>, statement: &Statement<'_>) -> Vec<Mismatch> {
+fn times<'a>(object: &Object<'a>, statement: &Statement<'a>) -> Vec<Mismatch> {
     let said = if object.creation.is_some() {
         TICK_NS
     } else {
@@ -275,25 +284,17 @@ fn times(object: &Object<'_>, statement: &Statement<'_>) -> Vec<Mismatch> {
     };
     let said = Bound {
         ns: statement.at_ns().saturating_add(said),
-        by: statement.fact().text(),
-    };
-    let after = |call: Option<&Call>, slack_ns| {
-        let call = call?;
-        let ns = call.ended()?.at.realtime_ns + slack_ns;
-        Some(Bound {
-            ns,
-            by: call.request().method().to_owned(),
-        })
-    };
-    let before = |call: Option<&Call>| {
-        let call = call?;
-        let ns = call.began().at.realtime_ns - TICK_NS;
-        Some(Bound {
-            ns,
-            by: call.request().method().to_owned(),
-        })
+        call: None,
     };
     let (creation, start) = (object.creation, object.start);
+    let after = |call: Option<&'a Call>, slack_ns| {
+        let ns = call?.ended()?.at.realtime_ns + slack_ns;
+        Some(Bound { ns, call })
+    };
+    let before = |call: Option<&'a Call>| {
+        let ns = call?.began().at.realtime_ns - TICK_NS;
+        Some(Bound { ns, call })
+    };
     let bounds = [
         ("created_at", before(creation), after(creation, TICK_NS)),
         ("started_at", before(start), after(start, START_SLACK_NS)),
@@ -306,7 +307,7 @@ fn times(object: &Object<'_>, statement: &Statement<'_>) -> Vec<Mismatch> {
             let due = is_due(object, field, statement) != Some(false);
             match (field.read)(statement.message)? {
                 Value::Number(ns) if due && ns != 0 && ns != ZERO_TIME_OF_GO_NS => {
-                    Some((name, ns, earliest, latest.unwrap_or_else(|| said.clone())))
+                    Some((name, ns, earliest, latest.unwrap_or(said)))
                 }
                 _ => None,
             }
@@ -320,30 +321,33 @@ fn times(object: &Object<'_>, statement: &Statement<'_>) -> Vec<Mismatch> {
             None => return None,
         };
         let off = Duration::from_nanos(ns.abs_diff(bound.ns));
+        let by = bound.call.map(|call| call.request().method().to_owned());
+        let by = Fact::Cause(by.unwrap_or_else(|| statement.fact().text()));
         let actual = [
             Fact::Field((*name).to_owned()),
             statement.fact(),
             Fact::Pause(off),
         ];
-        Some(Mismatch::new(kind, [Fact::Cause(bound.by.clone())], actual))
+        Some(Mismatch::new(kind, [by], actual))
     });
     let outside: Vec<_> = outside.collect();
     let order = in_order(&times, statement).filter(|_| outside.is_empty());
     outside.into_iter().chain(order).collect()
 }
 
-/// A bound of a time, with a tolerance, and what sets it.
-#[derive(Clone)]
-struct Bound {
+/// A bound of a time, with a tolerance.
+#[derive(Clone, Copy)]
+struct Bound<'a> {
     ns: i64,
-    by: String,
+    /// The call that sets it; `None` of the arrival of the statement itself.
+    call: Option<&'a Call>,
 }
 
-type Time = (&'static str, i64, Option<Bound>, Bound);
+type Time<'a> = (&'static str, i64, Option<Bound<'a>>, Bound<'a>);
 
 /// The first time that is later than the next one; STARTED is made after the start, and STOPPED
 /// after the exit.
-fn in_order(times: &[Time], statement: &Statement<'_>) -> Option<Mismatch> {
+fn in_order(times: &[Time<'_>], statement: &Statement<'_>) -> Option<Mismatch> {
     let mut times: Vec<_> = times.iter().map(|(name, ns, ..)| (*name, *ns)).collect();
     if let (Source::Event(arrival), Message::Status(status)) = (statement.source, statement.message)
         && arrival.event().container == status.id

@@ -14,7 +14,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "Each call is answered, and what a case has left is stopped and removed without an error.",
     source: "CRI api.proto, StopContainer, StopPodSandbox and RemovePodSandbox; kubelet \
              pod_workers.go: a pod stays Terminating until they succeed",
-    requirements: &["C1", "C2", "C3", "R5"],
+    requirements: &["R28", "C1", "C2", "C3"],
     kinds: &[Kind::TeardownFailed, Kind::Unanswered],
     compares_clocks: false,
     of_foreign_pods: false,
