@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::active_case::ActiveCase;
 use super::session::Session;
@@ -31,6 +32,7 @@ pub enum TeardownPolicy {
 #[derive(Debug)]
 pub struct CaseRunner {
     active: Arc<ActiveCase>,
+    steps_taken: CancellationToken,
 }
 
 /// The result of one execution of a case, beside its history.
@@ -44,7 +46,16 @@ impl CaseRunner {
     /// A case about to be executed in a session, by its number in the plan.
     pub fn new(session: Arc<Session>, case: Arc<Case>, run: CaseRun) -> Arc<Self> {
         let active = Arc::new(ActiveCase::new(session, case, run));
-        Arc::new(Self { active })
+        let steps_taken = CancellationToken::new();
+        Arc::new(Self {
+            active,
+            steps_taken,
+        })
+    }
+
+    /// Cancelled once the case makes no more calls but to wait, to look and to tear down.
+    pub fn steps_taken(&self) -> CancellationToken {
+        self.steps_taken.clone()
     }
 
     /// Takes the steps, waits for their effects, and tears down.
@@ -147,6 +158,7 @@ impl CaseRunner {
             None
         };
         context.take(&active.case.steps).await?;
+        self.steps_taken.cancel();
         // One bound for all that is still to come: what does not come costs it once.
         let deadline = Instant::now() + session.scaled(limits::EVENT_WAIT);
         let nothing_to_come = |history: &CaseHistory| {

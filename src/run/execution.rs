@@ -1,10 +1,11 @@
 //! Executes a plan: announces it on the console and in the history, decides which cases run in
 //! parallel, and when each is judged.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
+use tokio::sync::{OnceCell, RwLock, Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinError;
 
 use super::RunOptions;
@@ -55,6 +56,8 @@ struct Losses {
 struct Gate {
     turn: watch::Sender<usize>,
     places: Semaphore,
+    /// Whether there is one place only.
+    single: bool,
     alone: RwLock<()>,
 }
 
@@ -73,6 +76,7 @@ impl Execution {
             gate: Gate {
                 turn: watch::Sender::new(0),
                 places: Semaphore::new(options.threads()),
+                single: options.threads() == 1,
                 alone: RwLock::new(()),
             },
             progress,
@@ -108,16 +112,18 @@ impl Execution {
         if planned.case.exclusive {
             let _alone = self.gate.alone.write().await;
             turn.send_modify(|turn| *turn += 1);
-            self.admitted(place, planned).await;
+            self.admitted(place, planned, None).await;
         } else {
             let _shared = self.gate.alone.read().await;
-            let _place = self.gate.places.acquire().await;
+            let permit = self.gate.places.acquire().await.ok();
             turn.send_modify(|turn| *turn += 1);
-            self.admitted(place, planned).await;
+            self.admitted(place, planned, permit).await;
         }
     }
 
-    async fn admitted(&self, place: usize, planned: &Planned) {
+    /// Executes an admitted case. Its permit returns once its steps are taken: what is still to
+    /// come may take ten seconds, in which the runtime has nothing else to do.
+    async fn admitted(&self, place: usize, planned: &Planned, permit: Option<SemaphorePermit<'_>>) {
         let (run, case) = (number(place), &planned.case);
         if let Some((verdict, reason)) = self.reason_not_to_run(planned).await {
             self.unjudged(run, verdict == Verdict::Skip, reason);
@@ -125,7 +131,16 @@ impl Execution {
         }
         let runner = CaseRunner::new(self.session.clone(), case.clone(), run);
         self.progress.begin(place, &case.id, &runner);
-        let executed = runner.execute(self.teardown).await;
+        let steps_taken = runner.steps_taken();
+        let mut execution = pin!(runner.execute(self.teardown));
+        let executed = tokio::select! {
+            executed = &mut execution => executed,
+            () = steps_taken.cancelled() => {
+                // A single thread means one case after the other.
+                let _alone = permit.filter(|_| self.gate.single);
+                execution.await
+            }
+        };
         lock(&self.kept).extend(executed.kept);
         let ended = lock(&self.live_verdicts).ended(run);
         let sabotage = &self.session.options().asked.sabotage;
