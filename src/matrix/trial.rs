@@ -234,7 +234,8 @@ fn is_undecided(outcomes: &[Outcome], defect: &Defect) -> bool {
 fn missing(outcomes: &[Outcome], tried: &[String], defect: &Defect) -> Vec<String> {
     let was_tried = |id: &&String| is_invariant(id) || tried.contains(id);
     let ended = |id: &String| match outcomes.iter().find(|outcome| *outcome.id == **id) {
-        Some(outcome) if is_broken(outcome) => None,
+        // A case of MUSTs has SHOULDs of its own.
+        Some(outcome) if is_broken(outcome) || !outcome.advice.is_empty() => None,
         Some(outcome) => Some(described(outcome)),
         None => Some(format!("{id} (no verdict)")),
     };
