@@ -41,10 +41,8 @@ mod never;
 mod no_growth;
 mod no_repeats;
 mod order;
-mod own_status;
 mod replay;
 mod sandbox_state;
-mod sandbox_status;
 mod scope;
 mod shown;
 mod situation;
@@ -54,7 +52,6 @@ mod subscription;
 #[cfg(test)]
 pub(crate) mod testing;
 mod timing;
-mod unchanged;
 mod word;
 
 pub use call_edge::CallEdge;
@@ -77,10 +74,8 @@ check::checks! {
     /// The status of its own container in an event's snapshot.
     "status" Status(status::StatusCheck);
     /// Every event carries the status of its sandbox, with the UID that the case gave to the pod.
-    "sandbox-status" SandboxStatus(sandbox_status::SandboxStatusCheck);
     /// Until its DELETED, every event's snapshot shows the event's own container exactly once; that
     /// of DELETED does not show it.
-    "own-status" OwnStatus(own_status::OwnStatusCheck);
     /// When an event arrives, measured from a call.
     "timing" Timing(timing::TimingCheck);
     /// One event arrives before another.
@@ -95,7 +90,6 @@ check::checks! {
     /// A new stream replays either all events from the time without a subscription, or none.
     "replay" Replay(replay::ReplayCheck);
     /// All relists of the sandbox show the same.
-    "unchanged" Unchanged(unchanged::UnchangedCheck);
     /// Every list and status after an event shows the state that the event reported, or a later
     /// one.
     "shown" Shown(shown::ShownCheck);

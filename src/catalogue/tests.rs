@@ -257,9 +257,9 @@ fn a_requirement_is_explained() {
 fn what_breaks_an_invariant_and_who_is_reported() {
     let text = catalogue().explain("INV-15").expect("it exists");
     for part in [
-        "\nlevels\n  cache must, hint may; judged on",
+        "\nlevels\n  cache must, hint should; judged on",
         "\nrequirements\n  - R15 ",
-        "\ndefects that it notices\n  - siblings-missing: ",
+        "\ndefects that it notices\n  - own-status-missing: ",
         "\nknown to fail on\n  - containerd <2.0, sometimes: ",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
@@ -286,7 +286,7 @@ fn capital_letters_and_names_do_not_matter() {
     let catalogue = catalogue();
     for (one, other) in [
         ("FLR-02", "flr-02"),
-        ("INV-15", "Invariant::Siblings-In-Snapshot"),
+        ("INV-15", "Invariant::Containers-In-Snapshot"),
         ("R22", "r22"),
         ("drop-stopped", "DROP-STOPPED"),
     ] {

@@ -8,7 +8,7 @@ use super::word::{Finding, Word};
 use crate::history::{
     ContainerState, ContainerStatus, Reply, Request, Seq, StatusCode, SubjectKind,
 };
-use crate::oracle::Source;
+use crate::oracle::{Message, Source};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
@@ -60,11 +60,12 @@ impl SubjectEvents<'_, '_> {
             let status: &ContainerStatus = event.own_status()?;
             Some((event.kind.to_string(), arrival.seq(), status))
         });
-        let readings = self.index.readings(&self.subject.id).iter();
-        let answered = readings.filter_map(|reading| match reading.source {
-            Source::Status(call, status) => {
-                let is_in_time = self.index.history.within_steps(call.ended.seq);
-                is_in_time.then(|| ("ContainerStatus".to_owned(), call.ended.seq, status))
+        let object = self.index.object(&self.subject.id);
+        let statements = object.into_iter().flat_map(|object| &object.statements);
+        let answered = statements.filter_map(|said| match (said.source, said.message) {
+            (Source::Call(call, ended), Message::Status(status)) => {
+                let is_in_time = self.index.history.within_steps(ended.seq);
+                is_in_time.then(|| (call.request().method().to_owned(), ended.seq, status))
             }
             _ => None,
         });

@@ -8,7 +8,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::oracle::{broken_by, invariant, name_of};
-use crate::outcome::{Fact, Kind, Mismatch};
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// An invariant that the events of a sandbox or container keep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +57,14 @@ impl Word for InvariantCheck {
             };
         };
         let own = name_of(events.subject);
-        let found = broken.into_iter().find(|found| found.subject == own);
+        // The teardown is no step of the case: the rule itself judges it.
+        let history = events.index.history;
+        let in_steps = |found: &Violation| {
+            let mut evidence = found.evidence.iter();
+            evidence.all(|seq| history.within_steps(*seq))
+        };
+        let mut broken = broken.into_iter();
+        let found = broken.find(|found| found.subject == own && in_steps(found));
         found.map_or(Holds, |found| Broken {
             mismatch: found.mismatch,
             evidence: found.evidence,

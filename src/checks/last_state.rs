@@ -1,4 +1,4 @@
-//! `last-state`: the state in the last list or status that shows it.
+//! `last-state`: the state in the last list or status that shows it, or must.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,8 @@ use super::scope::{Kind as NameKind, Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use crate::history::{ContainerState, Reply, Request, SandboxState};
+use crate::history::{ContainerState, SandboxState};
+use crate::oracle::{Message, Object};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 /// The state in the last list or status that shows the sandbox or container, whether an event
@@ -92,8 +93,13 @@ impl Word for LastStateCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
-        let shows_it = |answer: &Answer<'_>| {
-            !matches!(answer.shown, ShownState::Absent | ShownState::Failed(_))
+        let object = events.index.object(&events.subject.id);
+        let is_kept =
+            |answer: &Answer<'_>| object.is_some_and(|object| object.is_kept_at(answer.ended.seq));
+        let shows_it = |answer: &Answer<'_>| match answer.shown {
+            ShownState::Absent => is_kept(answer),
+            ShownState::Failed(_) => false,
+            ShownState::Container(_) | ShownState::Sandbox(_) => true,
         };
         let Some(last) = events.answers().filter(shows_it).last() else {
             return Pending {
@@ -117,31 +123,26 @@ impl Word for LastStateCheck {
 }
 
 fn exits(events: &SubjectEvents<'_, '_>, code: i32) -> Finding {
-    let history = events.index.history;
-    let mut statuses = history.calls().rev().filter_map(|call| {
-        let (ended, result) = (call.ended()?, call.result()?);
-        let of_subject =
-            matches!(call.request(), Request::ContainerStatus(of) if *of == events.subject.id);
-        match result {
-            Ok(Reply::ContainerStatus(report)) if of_subject && history.within_steps(ended.seq) => {
-                Some((call.began(), ended, report))
-            }
-            _ => None,
+    let object = events.index.object(&events.subject.id);
+    let answers = object.map(Object::answers).unwrap_or_default().into_iter();
+    let mut statuses = answers.rev().filter_map(|(call, ended, said)| match said {
+        Ok(Some(Message::Status(status))) if events.index.history.within_steps(ended.seq) => {
+            Some((call, ended, status))
         }
+        _ => None,
     });
-    let Some((began, ended, report)) = statuses.next() else {
+    let Some((call, ended, status)) = statuses.next() else {
         return Pending {
             missing: Mismatch::unobserved("a status"),
             evidence: Vec::new(),
         };
     };
-    let status = &report.status;
     if status.exit_code == code {
         return Holds;
     }
     let exited = Fact::Text(StateWord::Exited.state().words());
     let actual = [
-        Fact::Method("ContainerStatus".to_owned()),
+        Fact::Method(call.request().method().to_owned()),
         exited.clone(),
         Fact::ExitCode(status.exit_code.into()),
         Fact::Reason(status.reason.to_string()),
@@ -149,7 +150,7 @@ fn exits(events: &SubjectEvents<'_, '_>, code: i32) -> Finding {
     let expected = [exited, Fact::ExitCode(code.into())];
     Broken {
         mismatch: Mismatch::new(Kind::WrongLastState, expected, actual),
-        evidence: vec![began.seq, ended.seq],
+        evidence: vec![call.began().seq, ended.seq],
     }
 }
 

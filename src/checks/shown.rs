@@ -131,8 +131,8 @@ mod tests {
             SHOWN,
             &script,
             expect![[r#"
-        ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus shows it RUNNING, 7ms after it
-    "#]],
+                ORD-01 at #9 #12 #13: c (c.0.beef): expected what was asked after STOPPED to show as much: ListContainers shows it RUNNING, 3ms after it
+            "#]],
         );
     }
 
@@ -194,7 +194,7 @@ mod tests {
     fn a_failed_call_shows_nothing() {
         check(
             SHOWN,
-            &format!("{LIFE}; c STOPPED; pod inspect c=exited unanswered; end"),
+            &format!("{LIFE}; c STOPPED; pod inspect unlisted c=exited unanswered; end"),
             expect![[r#"
             waits for a list or status that was asked for after STOPPED of c
             ORD-01 at #9: c (c.0.beef): expected a list or status that was asked for after STOPPED: it has not come
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_call_that_the_runtime_fails_shows_too_little() {
-        let script = format!("{LIFE}; c STOPPED; pod inspect c=exited failing; end");
+        let script = format!("{LIFE}; c STOPPED; pod inspect unlisted c=exited failing; end");
         check(
             SHOWN,
             &script,
@@ -221,15 +221,16 @@ mod tests {
             SHOWN,
             &script,
             expect![[r#"
-            ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus shows it UNKNOWN(3), 7ms after it
-        "#]],
+                ORD-01 at #9 #12 #13: c (c.0.beef): expected what was asked after STOPPED to show as much: ListContainers shows it UNKNOWN(3), 3ms after it
+            "#]],
         );
     }
 
     #[test]
     fn while_it_is_removed_a_status_may_fail() {
-        let script =
-            format!("{LIFE}; c STOPPED; c remove begins; pod inspect c=exited failing; end");
+        let script = format!(
+            "{LIFE}; c STOPPED; c remove begins; pod inspect unlisted c=exited failing; end"
+        );
         check(
             SHOWN,
             &script,
@@ -281,8 +282,8 @@ mod tests {
             "shown: {of: pod, event: deleted}",
             script,
             expect![[r#"
-        ORD-01 at #6 #11 #12: pod (pod.0.beef): expected what was asked after DELETED to show as much: PodSandboxStatus shows it NOTREADY, 5ms after it
-    "#]],
+                ORD-01 at #6 #7 #8: pod (pod.0.beef): expected what was asked after DELETED to show as much: ListPodSandbox shows it NOTREADY, 1ms after it
+            "#]],
         );
     }
 

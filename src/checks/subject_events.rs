@@ -59,17 +59,6 @@ impl<'a> SubjectEvents<'_, 'a> {
         Broken { mismatch, evidence }
     }
 
-    pub(super) fn each(&self, check: fn(&Subject, &EventArrival) -> Option<Mismatch>) -> Finding {
-        let broken = self.all().find_map(|arrival| {
-            let mismatch = check(self.subject, arrival)?;
-            Some(Broken {
-                mismatch,
-                evidence: vec![arrival.seq()],
-            })
-        });
-        broken.unwrap_or(Holds)
-    }
-
     /// The finding on the first event with a mismatch; holds if there is none.
     pub(super) fn find(
         &self,

@@ -92,11 +92,6 @@ fn of_container(name: &str, container: &Container, world: &World) -> Vec<Check> 
         let limits = json!({"of": name, "event": "created", "median": "1900ms", "p99": "1900ms"});
         all.push(check("latency", limits));
     }
-    // Of what is removed while it runs, a rule about all snapshots tells more.
-    let removed_running = container.ended_by == Some(EndedBy::Removal);
-    if container.spec.pid_target.is_none() && !removed_running {
-        all.push(on("own-status"));
-    }
     if container.has(EventKind::Stopped) {
         all.extend(of_end(name, container, home));
     }

@@ -228,9 +228,9 @@ mod tests {
             path: "known.yaml".to_owned(),
             text: "runtime: any\n\
                    known:\n\
-                   - {case: INV-14, reason: why, link: there, in: [ORD-01],\n   \
+                   - {case: INV-09, reason: why, link: there, in: [ORD-01],\n   \
                    finding: {kind: own-container-missing, event: STOPPED}}\n\
-                   - {case: INV-09, reason: why, link: there}\n"
+                   - {case: INV-08, reason: why, link: there}\n"
                 .to_owned(),
         });
         let known = known.expect("it is right");
@@ -240,13 +240,9 @@ mod tests {
         };
         let missing = Kind::OwnContainerMissing;
         assert!(is_known(None, missing, EventKind::Stopped));
-        assert!(is_known(Some("INV-14"), missing, EventKind::Stopped));
+        assert!(is_known(Some("INV-09"), missing, EventKind::Stopped));
         assert!(!is_known(None, missing, EventKind::Started));
-        assert!(!is_known(
-            None,
-            Kind::OwnContainerRepeated,
-            EventKind::Stopped
-        ));
+        assert!(!is_known(None, Kind::ContainerRepeated, EventKind::Stopped));
         assert!(!is_known(Some("INV-15"), missing, EventKind::Stopped));
     }
 

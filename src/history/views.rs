@@ -81,6 +81,10 @@ impl EventArrival {
         self.parts().0
     }
 
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
     pub fn seq(&self) -> Seq {
         self.entry.seq
     }

@@ -12,7 +12,7 @@ use crate::history::{
 
 /// A message about one container or sandbox.
 #[derive(Clone, Copy)]
-pub(super) enum Message<'a> {
+pub(crate) enum Message<'a> {
     Status(&'a ContainerStatus),
     Item(&'a ContainerListing),
     Sandbox(&'a SandboxStatus),

@@ -1,10 +1,9 @@
 //! The state of a container in relists, and the event that must have reported it.
 
+use super::fields::Message;
 use super::index::Index;
-use crate::history::{
-    Body, ContainerListing, ContainerState, Entry, EventKind, Reply, Request, Seq, Subject,
-    SubjectKind,
-};
+use super::objects::Object;
+use crate::history::{ContainerListing, ContainerState, Entry, EventKind, Request, Seq, Subject};
 
 /// One listing of a container's sandbox.
 #[derive(Clone, Copy, Debug)]
@@ -60,49 +59,26 @@ impl Relist<'_> {
 /// teardown, in order.
 pub(crate) fn relists_of<'a>(
     index: &Index<'a>,
-    subject: &'a Subject,
+    subject: &Subject,
 ) -> impl DoubleEndedIterator<Item = Relist<'a>> + use<'a> {
-    let spec = match &subject.kind {
-        SubjectKind::Container(spec) => Some(spec),
-        SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
-    };
     let history = index.history;
-    let creation = index.container(&subject.id).and_then(|life| life.creation);
-    let made = match creation {
+    let object = index.object(&subject.id);
+    let made = match object.and_then(|object| object.creation) {
         // Others may have created it at any time.
         None => history.is_of_foreign_pod().then(Seq::default),
         Some(call) => call.ended().map(|entry| entry.seq),
     };
-    history.calls().filter_map(move |call| {
+    let answers = object.map(Object::answers).unwrap_or_default().into_iter();
+    answers.filter_map(move |(call, ended, said)| {
         let began = call.began();
-        let ended = call.ended()?;
-        let Request::ListContainers { sandbox, labels } = call.request() else {
-            return None;
+        let is_list = matches!(call.request(), Request::ListContainers { .. });
+        let in_time = made.is_some_and(|made| began.seq > made) && history.within_steps(ended.seq);
+        let listing = match said.ok()? {
+            Some(Message::Item(item)) => Some(item),
+            Some(_) => return None,
+            None => None,
         };
-        let in_time = made.is_some_and(|made| began.seq > made);
-        if !in_time || !history.within_steps(ended.seq) {
-            return None;
-        }
-        let Body::CallEnded {
-            result: Ok(Reply::Containers(listed)),
-            ..
-        } = &ended.body
-        else {
-            return None;
-        };
-        let of_subject = spec.is_some_and(|spec| {
-            sandbox
-                .as_ref()
-                .is_none_or(|listed| *listed == spec.sandbox)
-                && labels
-                    .iter()
-                    .all(|(key, value)| spec.labels.get(key) == Some(value))
-        });
-        if !of_subject {
-            return None;
-        }
-        let listing = listed.iter().find(|listing| listing.id == subject.id);
-        Some(Relist {
+        (is_list && in_time).then_some(Relist {
             began,
             ended,
             listing,

@@ -10,27 +10,25 @@
 )]
 
 pub(super) mod agree;
+pub(super) mod answers_current;
 pub(super) mod calls_succeed;
 pub(super) mod complete_sandbox_status;
+pub(super) mod containers_in_snapshot;
 pub(super) mod created_at_is_current;
 pub(super) mod created_at_never_decreases;
 pub(super) mod event_within_call;
 pub(super) mod events_in_order;
 pub(super) mod exit_code_of_process;
-pub(super) mod explained_snapshots;
 pub(super) mod known_type_and_full_id;
 pub(super) mod no_duplicate_events;
-pub(super) mod no_empty_snapshot;
 pub(super) mod no_missed_events;
-pub(super) mod no_premature_state;
 pub(super) mod no_replay;
 pub(super) mod no_unknown_ids;
-pub(super) mod own_container_once;
 pub(super) mod plegs_agree;
 pub(super) mod pod_events_in_time_order;
 pub(super) mod sandbox_in_its_state;
 pub(super) mod sandbox_with_pod_uid;
-pub(super) mod siblings_in_snapshot;
+pub(super) mod snapshots;
 pub(super) mod snapshots_never_regress;
 pub(super) mod status_as_new_as_event;
 pub(super) mod streams_stay_open;
@@ -59,19 +57,18 @@ pub const INVARIANTS: &[Invariant] = &[
     no_missed_events::RULE,
     subscribers_agree::RULE,
     plegs_agree::RULE,
-    own_container_once::RULE,
-    siblings_in_snapshot::RULE,
+    containers_in_snapshot::RULE,
     sandbox_in_its_state::RULE,
-    no_premature_state::RULE,
+    snapshots::PREMATURE,
     exit_code_of_process::RULE,
     streams_stay_open::RULE,
     complete_sandbox_status::RULE,
     pod_events_in_time_order::RULE,
-    no_empty_snapshot::RULE,
     no_replay::RULE,
     event_within_call::RULE,
-    explained_snapshots::RULE,
+    snapshots::RULE,
     agree::ANSWERS,
     agree::SNAPSHOTS,
     calls_succeed::RULE,
+    answers_current::RULE,
 ];

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::objects::{Object, Objects, removes, starts};
 use crate::history::{
-    Body, Call, CaseHistory, ContainerId, Entry, EventKind, Reply, Request, SandboxId, Seq,
-    StepsEnd, SubscriptionId,
+    Body, Call, CaseHistory, ContainerId, Entry, EventKind, Seq, StepsEnd, SubscriptionId,
 };
 use crate::limits;
 
@@ -18,123 +18,75 @@ pub(crate) struct Transition<'a> {
     pub(crate) ended: &'a Entry,
 }
 
-/// A container whose creation has succeeded, and its transitions caused by calls so far.
-struct Course<'a> {
-    sandbox: &'a SandboxId,
-    /// The begin of its creation.
-    since: Seq,
-    made: Seq,
-    started: Option<Seq>,
-    transitions: Vec<Transition<'a>>,
-}
-
-impl<'a> Course<'a> {
-    fn goes_through(&mut self, needed: EventKind, call: &'a Call, ended: &'a Entry) {
-        let mut known = self.transitions.iter();
-        if known.any(|transition| transition.needed == needed) {
-            return;
-        }
-        self.transitions.push(Transition {
-            needed,
-            method: call.request().method(),
-            began: call.began(),
-            ended,
-        });
-    }
-
-    /// Adds the STOPPED that is due if the container was running when a call began that stops it.
-    fn ends(&mut self, call: &'a Call, ended: &'a Entry) {
-        if self.started.is_some_and(|at| at < call.began().seq) {
-            self.goes_through(EventKind::Stopped, call, ended);
-        }
-    }
-
-    fn is_in(&self, sandbox: &SandboxId, call: &Call) -> bool {
-        self.sandbox == sandbox && self.made < call.began().seq
-    }
-}
-
 /// The transitions of each container that the calls of the case's steps have caused and a stream
 /// could report: it was live from the begin of the container's creation until the event's deadline
 /// after the call. At the end of complete steps the driver has waited for it.
 pub(super) fn transitions<'a>(
-    history: &'a CaseHistory,
+    history: &CaseHistory,
+    objects: &Objects<'a>,
     streams: &Streams<'_>,
 ) -> BTreeMap<&'a ContainerId, Vec<Transition<'a>>> {
     let bound = history.scaled(limits::EVENT_WAIT);
     let waited = history.steps_end() == Some(&StepsEnd::Complete);
-    let mut containers = BTreeMap::<&ContainerId, Vec<Transition<'_>>>::new();
-    for (id, mut course) in courses(history) {
-        let since = course.since;
-        course.transitions.retain(|transition| {
+    let containers = objects.iter().filter_map(|object| {
+        let creation = object.creation.filter(|call| !call.is_of_run())?;
+        let since = creation.began().seq;
+        let mut made = caused(history, object, objects.sandbox_of(object));
+        made.retain(|transition| {
             let listening = |entry: &Entry| {
                 let in_time = entry.at.since(transition.ended.at) <= bound;
                 in_time && (history.within_steps(entry.seq) || !waited)
             };
             streams.live(since, listening)
         });
-        containers.insert(id, course.transitions);
-    }
-    containers
+        Some((&object.subject.id, made))
+    });
+    containers.collect()
 }
 
-fn courses(history: &CaseHistory) -> BTreeMap<&ContainerId, Course<'_>> {
-    let mut courses = BTreeMap::<&ContainerId, Course<'_>>::new();
-    for call in history.calls().filter(|call| !call.is_of_run()) {
-        let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
-            continue;
-        };
-        if !history.within_steps(ended.seq) {
-            continue;
-        }
-        match (call.request(), reply) {
-            (Request::CreateContainer(spec), Reply::Container(id)) => {
-                let mut course = Course {
-                    sandbox: &spec.sandbox,
-                    since: call.began().seq,
-                    made: ended.seq,
-                    started: None,
-                    transitions: Vec::new(),
-                };
-                course.goes_through(EventKind::Created, call, ended);
-                courses.insert(id, course);
-            }
-            (Request::StartContainer(id), _) => {
-                if let Some(course) = courses.get_mut(id) {
-                    course.started.get_or_insert(ended.seq);
-                    course.goes_through(EventKind::Started, call, ended);
-                }
-            }
-            (Request::StopContainer { container, .. }, _) => {
-                if let Some(course) = courses.get_mut(container) {
-                    course.ends(call, ended);
-                }
-            }
-            (Request::RemoveContainer(id), _) => {
-                if let Some(course) = courses.get_mut(id) {
-                    course.ends(call, ended);
-                    course.goes_through(EventKind::Deleted, call, ended);
-                }
-            }
-            (Request::StopSandbox(sandbox), _) => {
-                let inside = courses
-                    .values_mut()
-                    .filter(|course| course.is_in(sandbox, call));
-                inside.for_each(|course| course.ends(call, ended));
-            }
-            (Request::RemoveSandbox(sandbox), _) => {
-                let inside = courses
-                    .values_mut()
-                    .filter(|course| course.is_in(sandbox, call));
-                inside.for_each(|course| {
-                    course.ends(call, ended);
-                    course.goes_through(EventKind::Deleted, call, ended);
-                });
-            }
-            _ => {}
-        }
-    }
-    courses
+/// The transitions that calls of the steps have caused: each by the first that proves it.
+fn caused<'a>(
+    history: &CaseHistory,
+    container: &Object<'a>,
+    sandbox: Option<&Object<'a>>,
+) -> Vec<Transition<'a>> {
+    let Some(sandbox) = sandbox else {
+        return Vec::new();
+    };
+    let ended = |call: &'a Call| {
+        let succeeded = matches!(call.result(), Some(Ok(_))) && !call.is_of_run();
+        let ended = call.ended().filter(|_| succeeded)?;
+        history.within_steps(ended.seq).then_some(ended)
+    };
+    let by = |needed, call: Option<&'a Call>| {
+        let ended = ended(call?)?;
+        Some(Transition {
+            needed,
+            method: call?.request().method(),
+            began: call?.began(),
+            ended,
+        })
+    };
+    let created = container.creation.and_then(ended).map(|ended| ended.seq);
+    let started = container.start.and_then(ended).map(|ended| ended.seq);
+    let after = |since: Option<Seq>, call: &Call| since.is_some_and(|at| at < call.began().seq);
+    let mut ends: Vec<&Call> = container
+        .calls
+        .iter()
+        .chain(&sandbox.calls)
+        .copied()
+        .collect();
+    ends.sort_by_key(|call| call.began().seq);
+    let mut ends = ends.into_iter().filter(|call| ended(call).is_some());
+    let mut stops = ends.clone().filter(|call| !starts(call));
+    let deleted = ends.find(|call| removes(call) && after(created, call));
+    let all = [
+        by(EventKind::Created, container.creation),
+        by(EventKind::Started, container.start),
+        by(EventKind::Stopped, stops.find(|call| after(started, call))),
+        by(EventKind::Deleted, deleted),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// The entries about streams while a case ran.

@@ -166,20 +166,16 @@ kinds! {
         "{state} after {after-state}";
     "own-container-missing" OwnContainerMissing Truthful
         "The snapshot of an event lacks the event's own container."
-        "one status of it among the {among} in {event}"
-        "it is missing from {event}";
-    "own-container-repeated" OwnContainerRepeated Truthful
-        "The snapshot of an event has the event's own container more than once."
-        "one status of it among the {among} in {event}"
-        "there are {count} in {event}";
+        "a status of it among the {among} in {event}"
+        "it is missing";
     "sibling-missing" SiblingMissing Truthful
         "The snapshot of an event lacks another container of the sandbox."
         "a status of it among the {among} in {event} of {of}"
         "it is missing";
-    "empty-snapshot" EmptySnapshot Truthful
-        "The snapshot of an event has no container, though the sandbox has one."
-        "a container in {event}, as one is there"
-        "the snapshot of {event} is empty";
+    "container-repeated" ContainerRepeated Truthful
+        "The snapshot of an event has a container more than once."
+        "one status of it among the {among} in {event} of {of}"
+        "there are {count}";
     "wrong-exit-code" WrongExitCode Consistent
         "An event has another exit code than it should."
         "exit code {exit-code} in {event}"
@@ -188,18 +184,14 @@ kinds! {
         "The last list or status shows another state or exit code than it should."
         "that the last list or status {text}[, with exit code {exit-code}]"
         "{method} {text}[, with exit code {exit-code}, reason `{reason}`]";
-    "premature-state" PrematureState Truthful
-        "An event shows a container in a state that calls prove to have come later."
-        "{state} in {event}, as {method} found it later"
-        "{state}";
     "snapshot-stale" SnapshotStale Truthful
         "The snapshot of an event shows a state that was over before the event's cause."
         "a state in which it was between the cause and the arrival of {event} of {of}"
         "{state}, which was over before";
     "snapshot-premature" SnapshotPremature Truthful
         "The snapshot of an event shows a state that began after the event's arrival."
-        "a state in which it was between the cause and the arrival of {event} of {of}"
-        "{state}, which began later";
+        "a state from before {cause} in {event}"
+        "{state}";
     "snapshot-fractured" SnapshotFractured Truthful
         "The snapshot of an event shows states of two containers that were not at one time."
         "states that were at one time, in {event} of {of}"
@@ -252,18 +244,10 @@ kinds! {
         "The timestamp of `PodSandboxStatus` is before an event that had come."
         "a timestamp not before {event}, which had come"
         "it is {apart-ns} ns before it";
-    "container-missing" ContainerMissing Consistent
-        "`PodSandboxStatus` lacks a container of the sandbox."
-        "a status of {of} among the {among}"
-        "it is missing";
     "container-of-other-sandbox" ContainerOfOtherSandbox Consistent
         "`PodSandboxStatus` has a container of another sandbox."
         "no status of {of}"
         "it is shown, though it is of another sandbox";
-    "removed-container" RemovedContainer Consistent
-        "`PodSandboxStatus` has a container that was removed."
-        "no status of {of}"
-        "it is shown, after its removal";
     "nothing-observed" NothingObserved Complete
         "The subject of a check was not observed."
         "{text}"
@@ -321,10 +305,6 @@ kinds! {
         "An event came after one of another container or sandbox that it must precede."
         "{event} before {before} of {of}"
         "it came later";
-    "relists-differ" RelistsDiffer Current
-        "Two relists differ, although nothing happened."
-        "the same as before"
-        "{method} shows something else";
     "wrong-list" WrongList Current
         "A filtered list shows other objects than the filter matches."
         "{state} in {method}"
@@ -341,6 +321,22 @@ kinds! {
         "A call shows less than an event reported before."
         "what was asked after {event} to show as much"
         "{method} {text}, {pause} after it";
+    "answer-stale" AnswerStale Current
+        "A list or status shows a state that was over before it was asked for."
+        "a state from after {cause} in {method}"
+        "{state}";
+    "answer-premature" AnswerPremature Current
+        "A list or status shows a state that began after the answer."
+        "a state from before {cause} in {method}"
+        "{state}";
+    "missing-in-answer" MissingInAnswer Current
+        "A list or status lacks an object that exists."
+        "it in {method}, after {cause}"
+        "{text}";
+    "repeated-in-answer" RepeatedInAnswer Consistent
+        "A list or status has an object more than once."
+        "it in {method} once"
+        "there are {count}";
     "failed-call" FailedCall Current
         "A call about a container or sandbox failed with another code than `NOT_FOUND`."
         "a status of {method}, or NOT_FOUND"

@@ -195,22 +195,18 @@ fn answer(entries: &mut [Entry], words: &[&str]) {
     let id = id_of(entries, name);
     let mut answered = 0;
     for entry in entries {
-        let Body::CallEnded {
-            result: Ok(Reply::ContainerStatus(report)),
-            ..
-        } = &mut entry.body
-        else {
-            continue;
+        let status = match &mut entry.body {
+            Body::CallEnded {
+                result: Ok(Reply::ContainerStatus(report)),
+                ..
+            } if report.status.id == id => &mut report.status,
+            _ => continue,
         };
-        let status = &mut report.status;
-        if status.id != id {
-            continue;
-        }
         answered += 1;
-        let details = &mut status.setup;
         match change {
-            "mounts=none" => details.mounts.clear(),
-            "user=none" => details.user = None,
+            "mounts=none" => status.setup.mounts.clear(),
+            "user=none" => status.setup.user = None,
+            "state=created" => status.state = ContainerState::Created,
             _ => panic!("nothing to change: {change}"),
         }
     }
@@ -262,7 +258,8 @@ fn report(entries: &mut [Entry], words: &[&str]) {
         } => Some(report.status.clone()),
         _ => None,
     });
-    let statuses: Vec<_> = statuses.collect();
+    let mut statuses: Vec<_> = statuses.collect();
+    statuses.dedup_by(|later, first| later.id == first.id);
     assert_ne!(statuses, [], "{name} has no container then");
     let now_ns = entries[answered].at.realtime_ns;
     let Body::CallEnded {

@@ -22,6 +22,18 @@ defects! { REPLIES:
             dead.for_each(|listed| listed.state = ContainerState::Running);
         }
     }
+    "list-is-ahead" answers(answer) {
+        if let Ok(Reply::Containers(listed)) = &mut answer.result {
+            let created = |state| state == ContainerState::Created;
+            let early = listed.iter_mut().filter(|listed| created(listed.state));
+            early.for_each(|listed| listed.state = ContainerState::Running);
+        }
+    }
+    "list-repeats-a-container" answers(answer) {
+        if let Ok(Reply::Containers(listed)) = &mut answer.result {
+            listed.extend(listed.first().cloned());
+        }
+    }
     "list-forgets-exited" answers(answer) {
         if let Ok(Reply::Containers(listed)) = &mut answer.result {
             listed.retain(|listed| listed.state != ContainerState::Exited);

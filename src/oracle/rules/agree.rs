@@ -14,7 +14,7 @@ use crate::oracle::fields::{FIELDS, Field, Message, Since, Value};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::oracle::statements::{Object, Source, Statement};
+use crate::oracle::objects::{Object, Source, Statement};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 const KINDS: &[Kind] = &[
@@ -73,7 +73,7 @@ const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 /// The violations by snapshots of events, or by answers; the first of each kind and field.
 fn violations(rule: &Invariant, index: &Index<'_>, of_events: bool) -> Vec<Violation> {
     let mut found = Vec::new();
-    for object in index.objects() {
+    for object in index.objects().iter() {
         let mut reported = BTreeSet::new();
         for (mismatch, statements) in judge(object, of_events) {
             let field = mismatch
@@ -81,7 +81,9 @@ fn violations(rule: &Invariant, index: &Index<'_>, of_events: bool) -> Vec<Viola
                 .iter()
                 .find(|fact| matches!(fact, Fact::Field(_)));
             if reported.insert((mismatch.kind, field.cloned())) {
-                let evidence = statements.iter().flat_map(Statement::evidence);
+                let evidence = statements
+                    .iter()
+                    .flat_map(|statement| statement.source.evidence());
                 let evidence = evidence.collect::<BTreeSet<_>>().into_iter().collect();
                 found.push(rule.violation(name_of(object.subject), mismatch, evidence));
             }
@@ -109,9 +111,6 @@ fn judge<'a>(object: &Object<'a>, of_events: bool) -> Vec<Found<'a>> {
     for field in FIELDS {
         found.extend(changed(object, field, of_events));
     }
-    if !of_events {
-        found.extend(went_back(object));
-    }
     found
 }
 
@@ -122,7 +121,7 @@ fn other_id(object: &Object<'_>, statement: &Statement<'_>) -> Option<Mismatch> 
     let value = |id: &str| Fact::FieldValue(format!("`{id}`"));
     let field = Fact::Field("id".to_owned());
     (statement.id() != id).then(|| {
-        let actual = [field, value(statement.id()), statement.fact()];
+        let actual = [field, value(statement.id()), statement.source.fact()];
         Mismatch::new(Kind::DiffersFromSpec, [value(id)], actual)
     })
 }
@@ -163,7 +162,9 @@ fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Optio
     let shown = || Fact::FieldValue(value.to_string());
     let found = |kind, shown: Option<Fact>| {
         let state = Fact::State(statement.state());
-        let facts = [name(), statement.fact(), state].into_iter().chain(shown);
+        let facts = [name(), statement.source.fact(), state]
+            .into_iter()
+            .chain(shown);
         Some(Mismatch::new(kind, [], facts.collect::<Facts>()))
     };
     let given = object.made().and_then(|made| (field.made)(made));
@@ -179,7 +180,7 @@ fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Optio
         let is_given = due != Some(true) || value.has(&given, field.name);
         (!is_given).then(|| {
             let expected = [Fact::FieldValue(given.to_string())];
-            let actual = [name(), statement.fact(), shown()];
+            let actual = [name(), statement.source.fact(), shown()];
             Mismatch::new(Kind::DiffersFromSpec, expected, actual)
         })
     }
@@ -236,43 +237,14 @@ fn difference<'a>(
     second: &Statement<'a>,
     [expected, actual]: [String; 2],
 ) -> Found<'a> {
-    let by = Fact::Because(first.fact().text());
+    let by = Fact::Because(first.source.fact().text());
     let field = Fact::Field(field.to_owned());
     let mismatch = Mismatch::new(
         Kind::FieldChanged,
         [Fact::FieldValue(expected), by],
-        [field, second.fact(), Fact::FieldValue(actual)],
+        [field, second.source.fact(), Fact::FieldValue(actual)],
     );
     (mismatch, vec![*first, *second])
-}
-
-/// The first answer that shows an earlier state than what was known when it was asked for.
-fn went_back<'a>(object: &Object<'a>) -> Option<Found<'a>> {
-    let is_own = |statement: &&Statement<'_>| match statement.source {
-        Source::Event(arrival) => arrival.event().container == object.subject.id,
-        Source::Call(..) => true,
-    };
-    // The first statement of each state or a later one.
-    let first = [0, 1, 2].map(|least| {
-        let mut own = object.statements.iter().filter(is_own);
-        own.find(|statement| statement.progress() >= Some(least))
-    });
-    object.statements.iter().find_map(|later| {
-        let Source::Call(_, call) = later.source else {
-            return None;
-        };
-        let next = usize::from(later.progress()?) + 1;
-        let first = first.get(next).copied().flatten()?;
-        if first.seq() >= call.began.seq {
-            return None;
-        }
-        Some(difference(
-            "state",
-            first,
-            later,
-            [first.state(), later.state()],
-        ))
-    })
 }
 
 /// The times of a statement that are outside of the calls that set them, or in the wrong order.
@@ -283,7 +255,7 @@ fn times<'a>(object: &Object<'a>, statement: &Statement<'a>) -> Vec<Mismatch> {
         SLACK_NS
     };
     let said = Bound {
-        ns: statement.at_ns().saturating_add(said),
+        ns: statement.source.entry().at.realtime_ns.saturating_add(said),
         call: None,
     };
     let (creation, start) = (object.creation, object.start);
@@ -322,10 +294,10 @@ fn times<'a>(object: &Object<'a>, statement: &Statement<'a>) -> Vec<Mismatch> {
         };
         let off = Duration::from_nanos(ns.abs_diff(bound.ns));
         let by = bound.call.map(|call| call.request().method().to_owned());
-        let by = Fact::Cause(by.unwrap_or_else(|| statement.fact().text()));
+        let by = Fact::Cause(by.unwrap_or_else(|| statement.source.fact().text()));
         let actual = [
             Fact::Field((*name).to_owned()),
-            statement.fact(),
+            statement.source.fact(),
             Fact::Pause(off),
         ];
         Some(Mismatch::new(kind, [by], actual))
@@ -371,7 +343,7 @@ fn in_order(times: &[Time<'_>], statement: &Statement<'_>) -> Option<Mismatch> {
                 Fact::Field(before.to_owned()),
                 Fact::AfterField(after.to_owned()),
             ];
-            let facts: Facts = field.into_iter().chain([statement.fact()]).collect();
+            let facts: Facts = field.into_iter().chain([statement.source.fact()]).collect();
             Mismatch::new(
                 Kind::TimesOutOfOrder,
                 [Fact::Pause(span(later, earlier))],

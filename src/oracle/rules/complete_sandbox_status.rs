@@ -13,13 +13,14 @@ use crate::oracle::clocks::{SLACK_NS, unit_hint};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
+use crate::oracle::rules::answers_current::violations;
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-22",
     name: "invariant::complete-sandbox-status",
-    sentence: "PodSandboxStatus reports no containers, or the statuses of all containers of \
-                   the sandbox and the time at which it read them, in nanoseconds.",
+    sentence: "PodSandboxStatus reports no containers, or those of the sandbox, in states in which they \
+               were, and the time at which it read them, in nanoseconds.",
     source: "kubelet 1.26 to 1.36, GetPodStatus: no ContainerStatus calls then; \
                  kubernetes#129857, containerd#11312, cri-o#8580",
     requirements: &["R24", "R25"],
@@ -27,9 +28,11 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
         Kind::MissingTimestamp,
         Kind::TimestampNotCurrent,
         Kind::TimestampBeforeEvent,
-        Kind::ContainerMissing,
         Kind::ContainerOfOtherSandbox,
-        Kind::RemovedContainer,
+        Kind::AnswerStale,
+        Kind::AnswerPremature,
+        Kind::MissingInAnswer,
+        Kind::RepeatedInAnswer,
     ],
     compares_clocks: true,
     of_foreign_pods: true,
@@ -58,20 +61,20 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let sandboxes = history.subjects().iter();
-    let broken = sandboxes.filter_map(|sandbox| {
+    let wrong = sandboxes.filter_map(|sandbox| {
         let of_sandbox = reports.get(sandbox.id.as_str())?;
         of_sandbox.iter().find_map(|report| {
             let wrong = half(report)
                 .or_else(|| untimely(report))
                 .or_else(|| outdated(report, sandbox, history))
-                .or_else(|| incomplete(report, sandbox.id.as_str(), index))?;
+                .or_else(|| of_other_sandbox(report, sandbox.id.as_str(), index))?;
             let mut evidence = wrong.proof;
             evidence.extend([report.began.seq, report.ended.seq]);
             evidence.sort_unstable();
             Some(rule.violation(name_of(sandbox), wrong.mismatch, evidence))
         })
     });
-    broken.collect()
+    wrong.chain(violations(rule, index, true)).collect()
 }
 
 /// Checks that the answer has both the time and the statuses.
@@ -130,35 +133,20 @@ fn outdated(report: &Report<'_>, sandbox: &Subject, history: &CaseHistory) -> Op
     })
 }
 
-/// Checks that the answer has all containers of the sandbox, and no others.
-fn incomplete(report: &Report<'_>, sandbox: &str, index: &Index<'_>) -> Option<Wrong> {
-    let (began, ended) = (report.began.seq, report.ended.seq);
-    let among = report.content.containers.len();
-    index.containers().find_map(|(id, life)| {
-        let subject = life.subject?;
+/// Checks that the answer has no container of another sandbox.
+fn of_other_sandbox(report: &Report<'_>, sandbox: &str, index: &Index<'_>) -> Option<Wrong> {
+    report.content.containers.iter().find_map(|status| {
+        let subject = index.object(&status.id)?.subject;
         let SubjectKind::Container(spec) = &subject.kind else {
             return None;
         };
-        let mut statuses = report.content.containers.iter();
-        let is_reported = statuses.any(|status| status.id == *id);
-        let made = life.creation.and_then(|call| call.ended());
-        let made = made.map(|ended| ended.seq);
-        let is_there = made.is_some_and(|made| made < began) && index.is_kept_at(id, ended);
-        let is_own = spec.sandbox.as_str() == sandbox;
-        let is_gone = life.removed.is_some_and(|removed| removed < began);
-        let (kind, proof) = if is_own && is_there && !is_reported {
-            (Kind::ContainerMissing, made)
-        } else if !is_own && is_reported {
-            (Kind::ContainerOfOtherSandbox, made)
-        } else if is_gone && is_reported {
-            (Kind::RemovedContainer, life.removed)
-        } else {
-            return None;
-        };
-        let among = Fact::Among(i64::try_from(among).unwrap_or(i64::MAX));
-        Some(Wrong {
-            mismatch: Mismatch::new(kind, [Fact::Of(subject.label()), among], []),
-            proof: proof.into_iter().collect(),
+        (spec.sandbox.as_str() != sandbox).then(|| Wrong {
+            mismatch: Mismatch::new(
+                Kind::ContainerOfOtherSandbox,
+                [Fact::Of(subject.label())],
+                [],
+            ),
+            proof: Vec::new(),
         })
     })
 }

@@ -38,13 +38,13 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         let stopped = subject.first(EventKind::Stopped)?;
         let end = stopped.event().own_status()?;
         let exited = end.state == ContainerState::Exited;
-        let life = index.container(&subject.id)?;
-        let sandbox = index.sandbox(spec.sandbox.as_str());
-        let endings = [life.ending, sandbox.and_then(|life| life.ending)];
+        let object = index.object(&subject.id)?;
+        let sandbox = index.objects().sandbox_of(object);
+        let endings = [object.ending, sandbox.and_then(|sandbox| sandbox.ending)];
         let mut endings = endings.into_iter().flatten();
         let has_own_namespace = spec.pid_target.is_none() && !spec.sandbox_spec.shared_pid;
         let code = if endings.any(|ending| ending < stopped.seq()) {
-            let ran = life.is_started && spec.ends_by_kill_alone();
+            let ran = object.start.is_some() && spec.ends_by_kill_alone();
             let by_term = !has_own_namespace && end.exit_code == TERMINATED;
             (ran && !by_term).then_some(KILLED)?
         } else {

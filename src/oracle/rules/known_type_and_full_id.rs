@@ -60,7 +60,7 @@ mod tests {
             "c TYPE=9",
             expect![[r#"
                 INV-03 at #6: c (c.0.beef): expected a type from 0 to 3: type 9
-                INV-27 at #6: c (c.0.beef): expected a state in which it was between the cause and the arrival of UNKNOWN(9) of c: EXITED, which began later
+                INV-19 at #6: c (c.0.beef): expected a state from before a call that causes it in UNKNOWN(9): EXITED
             "#]],
         );
     }

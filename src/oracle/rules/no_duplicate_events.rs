@@ -98,9 +98,9 @@ mod tests {
         after_create(
             "c STOPPED; c DELETED; c STOPPED",
             expect![[r#"
-        INV-01 at #7 #8: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
-        INV-02 at #6 #8: c (c.0.beef): expected one STOPPED event: STOPPED again after 2ms
-    "#]],
+                INV-01 at #7 #8: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
+                INV-02 at #6 #8: c (c.0.beef): expected one STOPPED event: STOPPED again after 2ms
+            "#]],
         );
     }
 }

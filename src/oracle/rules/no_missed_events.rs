@@ -177,7 +177,7 @@ fn missed(
 fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
     let history = index.history;
     let bound = history.scaled(limits::EVENT_WAIT);
-    let creation = index.container(&subject.id).and_then(|life| life.creation);
+    let creation = index.object(&subject.id).and_then(|object| object.creation);
     let listening = |entry: &Entry| {
         let in_time = entry.at.since(relist.ended.at) <= bound;
         entry.seq < relist.ended.seq || in_time && history.within_steps(entry.seq)

@@ -1,8 +1,9 @@
 //! INV-18: an event shows its sandbox in the right state.
 
 use crate::history::{EventArrival, EventKind, SandboxState, Subject, SubjectKind};
-use crate::oracle::index::{Index, SandboxLife};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
+use crate::oracle::objects::Object;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -29,7 +30,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         let event = arrival.event();
         let shown = event.sandbox.as_ref()?;
         let is_own = event.pod_uid() == Some(uid) && shown.id.as_str() == own;
-        let wanted = state_in(index.sandbox(own)?, subject, arrival)?;
+        let wanted = state_in(index.objects().get(own)?, subject, arrival)?;
         let state = |state: SandboxState| Fact::State(state.to_string());
         (is_own && shown.state != wanted).then(|| {
             Mismatch::new(
@@ -45,12 +46,12 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
 /// snapshot is not older than its event, so that one created after STOPPED shows the stopped
 /// sandbox.
 fn state_in(
-    life: &SandboxLife<'_>,
+    sandbox: &Object<'_>,
     subject: &Subject,
     arrival: &EventArrival,
 ) -> Option<SandboxState> {
     let (seq, event) = (arrival.seq(), arrival.event());
-    let stopped = life.subject?.first(EventKind::Stopped);
+    let stopped = sandbox.subject.first(EventKind::Stopped);
     let is_own = matches!(subject.kind, SubjectKind::Sandbox(_));
     let ends = is_own && matches!(event.kind, EventKind::Stopped | EventKind::Deleted);
     let after_stopped = stopped.is_some_and(|stopped| {
@@ -61,9 +62,9 @@ fn state_in(
     }
     // It may have exited on its own, with a late STOPPED.
     let ended_by_itself =
-        stopped.is_some_and(|stopped| life.ending.is_none_or(|ending| stopped.seq() < ending));
+        stopped.is_some_and(|stopped| sandbox.ending.is_none_or(|ending| stopped.seq() < ending));
     let is_made = is_own && event.kind == EventKind::Created;
-    let in_life = life.ending.is_none_or(|ending| seq < ending);
+    let in_life = sandbox.ending.is_none_or(|ending| seq < ending);
     (in_life && !is_made && !ended_by_itself).then_some(SandboxState::Ready)
 }
 

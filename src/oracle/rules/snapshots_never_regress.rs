@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::history::{
-    CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, PodUid, SubscriptionId,
-};
+use crate::history::{CaseHistory, ContainerId, EventArrival, EventKind, PodUid, SubscriptionId};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::oracle::lifecycle::{progress, rank};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -24,18 +23,12 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// The progress of a container in its life, as an event shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Progress {
-    Created,
-    Running,
-    Exited,
-    Deleted,
-}
+/// The progress of a deleted container.
+const DELETED: u8 = 3;
 
 /// A regression of a container: the state in an earlier event, and the preceding state in a later
 /// one.
-type StepBack<'a> = [(Progress, &'a EventArrival); 2];
+type StepBack<'a> = [(u8, &'a EventArrival); 2];
 
 /// Finds each container that a later event shows in an earlier state.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
@@ -67,16 +60,17 @@ fn steps_back(
 /// does not count.
 fn steps_back_of<'a>(events: &[&'a EventArrival]) -> Vec<(&'a ContainerId, StepBack<'a>)> {
     let mut newest_ns = i64::MIN;
-    let mut reported: BTreeMap<&ContainerId, Progress> = BTreeMap::new();
-    let mut shown: BTreeMap<&ContainerId, (Progress, &EventArrival)> = BTreeMap::new();
+    let mut reported: BTreeMap<&ContainerId, u8> = BTreeMap::new();
+    let mut shown: BTreeMap<&ContainerId, (u8, &EventArrival)> = BTreeMap::new();
     let mut steps = Vec::new();
     for &arrival in events {
         let event = arrival.event();
-        let says = said(event.kind);
+        // The least progress of a container that has such an event.
+        let says = rank(event.kind).unwrap_or_default();
         let before = reported.get(&event.container).copied().unwrap_or(says);
         reported.insert(&event.container, before.max(says));
         // An event out of order breaks INV-01, and one that shows less than its type breaks INV-08.
-        let explained = |progress: Progress| says < before || progress < says;
+        let explained = |progress: u8| says < before || progress < says;
         if event.created_at.0 < newest_ns {
             continue;
         }
@@ -116,33 +110,14 @@ fn by_pod(history: &CaseHistory) -> BTreeMap<(&PodUid, SubscriptionId), Vec<&Eve
 
 /// The progress of each container of the pod in an event. The deletion of its own follows from the
 /// event's type.
-fn shows(arrival: &EventArrival) -> impl Iterator<Item = (&ContainerId, Progress)> {
+fn shows(arrival: &EventArrival) -> impl Iterator<Item = (&ContainerId, u8)> {
     let event = arrival.event();
-    let deleted =
-        (event.kind == EventKind::Deleted).then_some((&event.container, Progress::Deleted));
-    let others = event.containers.iter().filter_map(move |status| {
-        if event.kind == EventKind::Deleted && status.id == event.container {
-            return None;
-        }
-        let progress = match status.state {
-            ContainerState::Created => Progress::Created,
-            ContainerState::Running => Progress::Running,
-            ContainerState::Exited => Progress::Exited,
-            ContainerState::Unknown(_) => return None,
-        };
-        Some((&status.id, progress))
-    });
+    let deleted = (event.kind == EventKind::Deleted).then_some(&event.container);
+    let others = event.containers.iter();
+    let others = others.filter(move |status| deleted != Some(&status.id));
+    let others = others.filter_map(|status| Some((&status.id, progress(status.state)?)));
+    let deleted = deleted.map(|id| (id, DELETED));
     deleted.into_iter().chain(others)
-}
-
-/// The least progress of a container that has such an event.
-fn said(event: EventKind) -> Progress {
-    match event {
-        EventKind::Created | EventKind::Unknown(_) => Progress::Created,
-        EventKind::Started => Progress::Running,
-        EventKind::Stopped => Progress::Exited,
-        EventKind::Deleted => Progress::Deleted,
-    }
 }
 
 fn broken(
@@ -169,13 +144,8 @@ fn broken(
     )
 }
 
-fn word(progress: Progress) -> &'static str {
-    match progress {
-        Progress::Created => "CREATED",
-        Progress::Running => "RUNNING",
-        Progress::Exited => "EXITED",
-        Progress::Deleted => "deleted",
-    }
+fn word(progress: u8) -> &'static str {
+    ["CREATED", "RUNNING", "EXITED", "deleted"][usize::from(progress)]
 }
 
 #[cfg(test)]
@@ -258,7 +228,7 @@ mod tests {
          c STARTED state=created",
             expect![[r#"
                 INV-08 at #9: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
-                INV-27 at #8: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of d: RUNNING, which began later
+                INV-19 at #8: c (c.0.beef): expected a state from before a call that causes it in CREATED: RUNNING
             "#]],
         );
     }
@@ -269,13 +239,13 @@ mod tests {
             "pod run; c create; c CREATED state=exited; c STARTED",
             expect![[r#"
                 INV-09 at #5 #6: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
-                INV-27 at #5: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of c: EXITED, which began later
+                INV-19 at #5: c (c.0.beef): expected a state from before a call that causes it in CREATED: EXITED
             "#]],
         );
         check_all(
             "pod run; c create; c CREATED state=exited; c STARTED state=exited",
             expect![[r#"
-                INV-27 at #5: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of c: EXITED, which began later
+                INV-19 at #5: c (c.0.beef): expected a state from before a call that causes it in CREATED: EXITED
             "#]],
         );
     }

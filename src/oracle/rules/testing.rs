@@ -32,7 +32,7 @@ fn one_violation_of_each_rule_is_reported_for_a_subject() {
         expect![[r#"
             INV-03 at #6: c (c.0.beef): expected a type from 0 to 3: type 7
             INV-06 at #8: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in STARTED
-            INV-27 at #6: c (c.0.beef): expected a state in which it was between the cause and the arrival of UNKNOWN(7) of c: EXITED, which began later
+            INV-19 at #6: c (c.0.beef): expected a state from before a call that causes it in UNKNOWN(7): EXITED
         "#]],
     );
 }

@@ -176,33 +176,16 @@ fn a_field_does_not_change() {
 
 #[test]
 fn an_answer_shows_no_earlier_state() {
-    answered(
-        "c STOPPED; pod inspect c=running",
-        expect![[r#"
-            INV-28 at #9 #12 #13: c (c.0.beef): expected state EXITED in ListContainers, as STOPPED has it: state RUNNING
-        "#]],
-    );
-    answered(
-        "c STOPPED; pod relist c=running",
-        expect![[r#"
-        INV-28 at #9 #10 #11: c (c.0.beef): expected state EXITED in ListContainers, as STOPPED has it: state RUNNING
-    "#]],
-    );
+    answered("c STOPPED; pod inspect c=running", expect![""]);
+    answered("c STOPPED; pod relist c=running", expect![""]);
     answered(
         "pod relist begins; c STOPPED; pod relist returns c=running",
         expect![],
     );
-    answered(
-        "pod inspect c=exited; pod inspect c=running",
-        expect![[r#"
-            INV-28 at #11 #12 #19 #20: c (c.0.beef): expected state EXITED in ListContainers, as ListContainers has it: state RUNNING
-        "#]],
-    );
+    answered("pod inspect c=exited; pod inspect c=running", expect![""]);
     answered(
         "pod stop; pod STOPPED; pod find-sandbox pod=ready",
-        expect![[r#"
-            INV-28 at #11 #12 #13: pod (pod.0.beef): expected state NOTREADY in ListPodSandbox, as STOPPED has it: state READY
-        "#]],
+        expect![""],
     );
     answered(
         "d create; d CREATED stale=c:exited; pod inspect c=running",

@@ -25,14 +25,14 @@ fn all_containers_are_reported_or_none() {
     then(
         "pod inspect c=running read=+0s reported=none",
         expect![[r#"
-    INV-22 at #4 #13 #14: pod (pod.0.beef): expected a status of c among the 0: it is missing
-"#]],
+        INV-22 at #4 #13 #14: c (c.0.beef): expected it in PodSandboxStatus, after CreateContainer: it is missing
+    "#]],
     );
     then(
         "pod inspect read=+0s; c remove",
         expect![[r#"
-    INV-22 at #4 #13 #14: pod (pod.0.beef): expected a status of c among the 0: it is missing
-"#]],
+        INV-22 at #4 #13 #14: c (c.0.beef): expected it in PodSandboxStatus, after CreateContainer: it is missing
+    "#]],
     );
     then("c stop; c remove; pod inspect read=+0s", expect![]);
 }
@@ -51,8 +51,8 @@ fn a_container_that_is_being_removed_may_be_reported_or_not() {
     then(
         "c remove; pod inspect c=exited read=+0s",
         expect![[r#"
-            INV-22 at #10 #15 #16: pod (pod.0.beef): expected no status of c: it is shown, after its removal
-        "#]],
+        INV-22 at #10 #15 #16: c (c.0.beef): expected a state from after RemoveContainer in PodSandboxStatus: EXITED
+    "#]],
     );
 }
 
@@ -125,22 +125,31 @@ fn containers_of_another_sandbox_are_not_reported() {
     then(
         &format!("{other}; pod inspect c=running read=+0s reported=d:created"),
         expect![[r#"
-            INV-22 at #12 #17 #18: pod (pod.0.beef): expected no status of d: it is shown, though it is of another sandbox
+            INV-22 at #17 #18: pod (pod.0.beef): expected no status of d: it is shown, though it is of another sandbox
         "#]],
     );
 }
 
 #[test]
 fn no_status_is_older_than_an_earlier_reading() {
-    then("pod inspect c=created read=+0s", expect![""]);
+    then(
+        "pod inspect c=created read=+0s",
+        expect![[r#"
+        INV-22 at #7 #13 #14: c (c.0.beef): expected a state from after StartContainer in PodSandboxStatus: CREATED
+    "#]],
+    );
     then("pod inspect c=unknown read=+0s", expect![]);
     then(
         "c stop; c STOPPED; pod inspect c=running read=+0s",
-        expect![""],
+        expect![[r#"
+            INV-22 at #10 #16 #17: c (c.0.beef): expected a state from after StopContainer in PodSandboxStatus: RUNNING
+        "#]],
     );
     then(
         "run inspect c=exited; pod inspect c=exited read=+0s reported=c:running",
-        expect![""],
+        expect![[r#"
+            INV-22 at #12 #21 #22: c (c.0.beef): expected a state from after ListContainers in PodSandboxStatus: RUNNING
+        "#]],
     );
 }
 

@@ -1,24 +1,28 @@
-//! INV-15: a snapshot has all containers of its sandbox.
+//! INV-15: a snapshot has each container of its sandbox once.
 
 use std::collections::BTreeMap;
 
 use crate::history::{ContainerId, EventArrival, EventKind, Subject, SubjectKind};
 use crate::oracle::index::Index;
-use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-15",
-    name: "invariant::siblings-in-snapshot",
-    sentence: "The snapshot of an event shows every container of its sandbox that an earlier event \
-                   was about, until its removal begins.",
+    name: "invariant::containers-in-snapshot",
+    sentence: "The snapshot of an event shows its own container, and every container of the sandbox that an \
+               earlier event was about, exactly once until its removal begins.",
     source: "kubelet evented.go, GeneratePodStatus: an absent container is gone; kubernetes#121003",
-    requirements: &["R15"],
-    kinds: &[Kind::SiblingMissing],
-    compares_clocks: true,
+    requirements: &["R15", "R17"],
+    kinds: &[
+        Kind::OwnContainerMissing,
+        Kind::SiblingMissing,
+        Kind::ContainerRepeated,
+    ],
+    compares_clocks: false,
     of_foreign_pods: true,
-    levels: MUST_MAY,
+    levels: MUST_SHOULD,
     check,
 };
 
@@ -29,53 +33,85 @@ struct Known<'a> {
     by: &'a EventArrival,
 }
 
-/// Finds each container that is missing from the snapshot of a sibling's event. A container exists
-/// from its first event on, and no snapshot is older than its event: a later one shows the
-/// container, unless it is being removed.
+/// Finds each container that is missing from a snapshot, or repeated in it. A container exists from
+/// its first event on. No snapshot is older than its event, by the runtime's clock, and none is
+/// from before the creation of its own container.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let mut found = BTreeMap::<&ContainerId, Violation>::new();
+    let has_one_clock = index.history.clock_set_by().is_none();
     for events in index.sandbox_events().values() {
         let mut known = BTreeMap::<&ContainerId, Known<'_>>::new();
         for &(subject, arrival) in events {
-            let event = arrival.event();
-            known.retain(|id, _| index.is_kept_at(id, arrival.seq()));
-            for (id, sibling) in &known {
-                let shown = event.containers.iter().any(|status| status.id == **id);
-                let later = sibling.by.event().created_at <= event.created_at;
-                if **id != subject.id && later && !shown {
-                    let broken = || missing(rule, sibling, subject, arrival);
+            let (event, seq) = (arrival.event(), arrival.seq());
+            let is_container = matches!(subject.kind, SubjectKind::Container(_));
+            let deleted = subject.first(EventKind::Deleted);
+            // Its presence in DELETED breaks INV-08, and an event after DELETED breaks INV-01.
+            let is_deleted = deleted.is_some_and(|deleted| deleted.seq() <= seq);
+            if is_container && !is_deleted {
+                known.entry(&subject.id).or_insert(Known {
+                    subject,
+                    by: arrival,
+                });
+            }
+            let object = index.object(&subject.id);
+            let mut counts = BTreeMap::<&ContainerId, usize>::new();
+            for status in &event.containers {
+                *counts.entry(&status.id).or_default() += 1;
+            }
+            let own_creation = object
+                .and_then(|own| own.creation)
+                .map(|call| call.began().seq);
+            for (id, container) in &known {
+                let is_own = **id == subject.id;
+                if is_own && is_deleted {
+                    continue;
+                }
+                let count = counts.get(id).copied().unwrap_or_default();
+                let by = container.by;
+                let is_newer = by.event().created_at <= event.created_at && has_one_clock;
+                let is_earlier = Some(by.seq()) < own_creation;
+                let is_kept = || {
+                    index
+                        .object(id)
+                        .is_none_or(|sibling| sibling.is_kept_at(seq))
+                };
+                let is_due = is_own || (is_newer || is_earlier) && is_kept();
+                if count > 1 || count == 0 && is_due {
+                    let broken = || broken(rule, container, subject, arrival, count);
                     found.entry(*id).or_insert_with(broken);
                 }
-            }
-            if matches!(subject.kind, SubjectKind::Container(_)) && event.kind != EventKind::Deleted
-            {
-                let by = arrival;
-                known.entry(&subject.id).or_insert(Known { subject, by });
             }
         }
     }
     found.into_values().collect()
 }
 
-fn missing(
+fn broken(
     rule: &Invariant,
-    sibling: &Known<'_>,
+    container: &Known<'_>,
     subject: &Subject,
     arrival: &EventArrival,
+    count: usize,
 ) -> Violation {
     let event = arrival.event();
-    rule.violation(
-        name_of(sibling.subject),
-        Mismatch::new(
-            Kind::SiblingMissing,
-            [
-                Fact::Among(i64::try_from(event.containers.len()).unwrap_or(i64::MAX)),
-                Fact::Of(subject.label()),
-            ],
-            [Fact::Event(event.kind)],
+    let [among, count] =
+        [event.containers.len(), count].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+    let event = Fact::Event(event.kind);
+    let expected = [Fact::Among(among), Fact::Of(subject.label())];
+    let mismatch = match count {
+        0 if container.subject.id == subject.id => {
+            Mismatch::new(Kind::OwnContainerMissing, expected, [event])
+        }
+        0 => Mismatch::new(Kind::SiblingMissing, expected, [event]),
+        _ => Mismatch::new(
+            Kind::ContainerRepeated,
+            expected,
+            [event, Fact::Count(count)],
         ),
-        vec![sibling.by.seq(), arrival.seq()],
-    )
+    };
+    let mut evidence = vec![container.by.seq(), arrival.seq()];
+    evidence.dedup();
+    rule.violation(name_of(container.subject), mismatch, evidence)
 }
 
 #[cfg(test)]
@@ -159,7 +195,12 @@ mod tests {
 
     #[test]
     fn a_snapshot_need_not_be_newer_than_its_event() {
-        then("d STARTED without=c at=-6ms", expect![]);
+        then(
+            "d STARTED without=c at=-6ms",
+            expect![[r#"
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
+        );
         then(
             "d STARTED without=c at=-2ms",
             expect![[r#"

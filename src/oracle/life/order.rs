@@ -10,11 +10,11 @@ const BETWEEN: i64 = 1 << 32;
 const NEVER: i64 = i64::MAX / 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Point(usize);
+pub(in crate::oracle) struct Point(usize);
 
 /// Points in time, each between two bounds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Order {
+pub(in crate::oracle) struct Order {
     from: Vec<i64>,
     until: Vec<i64>,
     /// For each point the later ones, with the minimum distance.
@@ -35,12 +35,12 @@ enum Bound {
 
 /// No times of the points satisfy their bounds and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Impossible;
+pub(in crate::oracle) struct Impossible;
 
 impl Order {
     /// A point after an entry and before another; without the other, at any time after the first or
     /// never.
-    pub(super) fn point(&mut self, after: Seq, before: Option<Seq>) -> Point {
+    pub(in crate::oracle) fn point(&mut self, after: Seq, before: Option<Seq>) -> Point {
         self.from.push(place(after) + 1);
         self.until
             .push(before.map_or(NEVER, |before| place(before) - 1));
@@ -53,43 +53,53 @@ impl Order {
     }
 
     /// A point that never occurs.
-    pub(super) fn never(&mut self) -> Point {
+    pub(in crate::oracle) fn never(&mut self) -> Point {
         let point = self.point(Seq::default(), None);
         self.from[point.0] = NEVER;
         point
     }
 
-    pub(super) fn after(&mut self, point: Point, entry: Seq) {
+    pub(in crate::oracle) fn after(&mut self, point: Point, entry: Seq) {
         self.raise(point.0, place(entry) + 1);
     }
 
-    pub(super) fn before(&mut self, point: Point, entry: Seq) {
+    pub(in crate::oracle) fn before(&mut self, point: Point, entry: Seq) {
         self.lower(point.0, place(entry) - 1);
     }
 
     /// Requires that one point comes at another or after it.
-    pub(super) fn not_before(&mut self, later: Point, earlier: Point) {
+    pub(in crate::oracle) fn not_before(&mut self, later: Point, earlier: Point) {
         self.follow(later, earlier, 0);
     }
 
     /// Requires that one point comes after another.
-    pub(super) fn strictly_after(&mut self, later: Point, earlier: Point) {
+    pub(in crate::oracle) fn strictly_after(&mut self, later: Point, earlier: Point) {
         self.follow(later, earlier, 1);
     }
 
     /// Whether one point certainly comes at another or after it, by their bounds alone.
-    pub(super) fn is_not_before(&self, later: Point, earlier: Point) -> bool {
+    pub(in crate::oracle) fn is_not_before(&self, later: Point, earlier: Point) -> bool {
         self.from[later.0] >= self.until[earlier.0]
     }
 
     /// Whether one point certainly comes after another, by their bounds alone.
-    pub(super) fn is_after(&self, later: Point, earlier: Point) -> bool {
+    pub(in crate::oracle) fn is_after(&self, later: Point, earlier: Point) -> bool {
         self.from[later.0] > self.until[earlier.0]
     }
 
     /// Whether a point may come before an entry, by its bounds alone.
-    pub(super) fn may_come_before(&self, point: Point, entry: Seq) -> bool {
+    pub(in crate::oracle) fn may_come_before(&self, point: Point, entry: Seq) -> bool {
         self.from[point.0] < place(entry)
+    }
+
+    /// The entry after which a point comes, by its bounds alone.
+    pub(in crate::oracle) fn entry_before(&self, point: Point) -> Seq {
+        entry(self.from[point.0] / BETWEEN)
+    }
+
+    /// The entry before which a point comes, by its bounds alone.
+    pub(in crate::oracle) fn entry_after(&self, point: Point) -> Seq {
+        entry(self.until[point.0] / BETWEEN + 1)
     }
 
     fn follow(&mut self, Point(later): Point, Point(earlier): Point, gap: i64) {
@@ -124,7 +134,7 @@ impl Order {
     }
 
     /// Narrows the bounds until they satisfy the order.
-    pub(super) fn settle(&mut self) -> Result<(), Impossible> {
+    pub(in crate::oracle) fn settle(&mut self) -> Result<(), Impossible> {
         // A point that is narrowed more often follows from itself.
         let most = 2 * self.from.len() + 2;
         self.narrowed.fill(0);
@@ -153,6 +163,10 @@ impl Order {
             Ok(())
         }
     }
+}
+
+fn entry(nth: i64) -> Seq {
+    Seq(u64::try_from(nth).unwrap_or_default())
 }
 
 /// The point of an entry.

@@ -6,22 +6,31 @@
 //! was read that shows it so). The times of a sandbox are such a partial order of points in time,
 //! and a snapshot is explained if there are times that satisfy all of it.
 
-mod order;
-mod parts;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::history::{
-    ContainerState, EventArrival, EventKind, RuntimeNanos, Seq, Subject, SubjectKind,
-};
+use crate::history::{EventArrival, EventKind, RuntimeNanos, Seq, SubjectKind};
 use crate::oracle::index::{Index, SandboxEvent};
-use crate::oracle::invariants::{Invariant, SHOULD_MAY};
+use crate::oracle::invariants::{Invariant, MUST_MAY, SHOULD_MAY};
+use crate::oracle::life::{Evidence, Impossible, Life, Order, Point, Read, Shown, Wrong};
 use crate::oracle::name_of;
+use crate::oracle::objects::{Object, Objects};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
-use order::{Impossible, Order, Point};
-use parts::{Calls, Part, Read, Shown};
+
+pub(in crate::oracle) const PREMATURE: Invariant = Invariant {
+    id: "INV-19",
+    name: "invariant::no-premature-snapshots",
+    sentence: "No event shows a container or sandbox in a state that it reached later, as calls prove.",
+    source: "KEP-3386, failure modes (incorrect container statuses); R22 of the kubelet",
+    requirements: &["R17", "R22"],
+    kinds: &[Kind::SnapshotPremature],
+    compares_clocks: false,
+    of_foreign_pods: true,
+    levels: MUST_MAY,
+    check: premature,
+};
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-27",
@@ -32,7 +41,6 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R17", "R21", "R22"],
     kinds: &[
         Kind::SnapshotStale,
-        Kind::SnapshotPremature,
         Kind::SnapshotFractured,
         Kind::SnapshotBeforePrevious,
     ],
@@ -47,37 +55,53 @@ const EVENTS: usize = 1_000;
 
 /// Finds the first unexplained snapshot of each sandbox.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
-    let mut found: Vec<Violation> = Vec::new();
-    let calls = Calls::new(index.history);
-    let mut sandboxes = BTreeMap::<&str, Vec<&Subject>>::new();
-    for subject in index.history.subjects() {
-        let of = match &subject.kind {
-            SubjectKind::Sandbox(_) => subject.id.as_str(),
+    of_each_sandbox(index, |sandbox, events| {
+        sandbox.first_unexplained(rule, events)
+    })
+}
+
+/// Finds the first snapshot of each sandbox with a state that began later.
+fn premature(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    of_each_sandbox(index, |sandbox, events| {
+        let mut order = sandbox.order.clone();
+        let mut events = events.iter().filter(|event| sandbox.has_cause(event));
+        events.find_map(|event| sandbox.premature(rule, index, event.1, &mut order))
+    })
+}
+
+/// The violations of the sandboxes by the events of each stream, the first of each subject.
+fn of_each_sandbox<'a>(
+    index: &Index<'a>,
+    judge: impl Fn(&Sandbox<'_, 'a>, &[SandboxEvent<'a>]) -> Option<Violation>,
+) -> Vec<Violation> {
+    let mut objects = BTreeMap::<&str, Vec<&Object<'_>>>::new();
+    for object in index.objects().iter() {
+        let of = match &object.subject.kind {
+            SubjectKind::Sandbox(_) => object.subject.id.as_str(),
             SubjectKind::Container(spec) => spec.sandbox.as_str(),
             SubjectKind::Stray => continue,
         };
-        sandboxes.entry(of).or_default().push(subject);
+        objects.entry(of).or_default().push(object);
     }
+    let mut found: Vec<Violation> = Vec::new();
     for ((of, _), events) in index.sandbox_events() {
-        let subjects = sandboxes.get(of).into_iter().flatten().copied();
-        let Some(sandbox) = Sandbox::new(subjects, index, &calls) else {
-            continue;
-        };
-        let violation = sandbox.first_unexplained(rule, events);
+        let objects = objects.get(of).into_iter().flatten().copied();
+        let sandbox = Sandbox::new(objects, index.objects());
+        let violation = sandbox.and_then(|sandbox| judge(&sandbox, events));
         let is_new = |new: &Violation| found.iter().all(|earlier| earlier.subject != new.subject);
         found.extend(violation.filter(is_new));
     }
     found
 }
 
-/// A sandbox and its containers, as shown by calls alone.
-struct Sandbox<'a> {
-    parts: BTreeMap<&'a str, Part<'a>>,
+/// A sandbox and its containers, as calls and answers show them.
+struct Sandbox<'i, 'a> {
+    lives: BTreeMap<&'a str, Life<'i, 'a>>,
     order: Order,
 }
 
-/// The state of a part in a snapshot.
-type View<'a, 'p> = (&'p Part<'a>, Shown);
+/// The state of an object in a snapshot.
+type View<'s, 'i, 'a> = (&'s Life<'i, 'a>, Shown);
 
 /// The order of the snapshots of one stream, as far as it has been followed.
 struct Timeline {
@@ -87,20 +111,16 @@ struct Timeline {
     newest: RuntimeNanos,
 }
 
-impl<'a> Sandbox<'a> {
+impl<'i, 'a> Sandbox<'i, 'a> {
     /// `None` if the calls contradict each other, which other rules judge.
-    fn new(
-        subjects: impl Iterator<Item = &'a Subject>,
-        index: &Index<'a>,
-        calls: &Calls<'a>,
-    ) -> Option<Self> {
+    fn new(of: impl Iterator<Item = &'i Object<'a>>, objects: &Objects<'a>) -> Option<Self> {
         let mut order = Order::default();
-        let parts = subjects.filter_map(|subject| {
-            let part = Part::new(subject, index, calls, &mut order)?;
-            Some((subject.id.as_str(), part))
+        let lives = of.filter_map(|object| {
+            let life = Life::new(object, objects, Evidence::Answers, &mut order)?;
+            Some((object.subject.id.as_str(), life))
         });
-        let parts = parts.collect();
-        order.settle().is_ok().then_some(Self { parts, order })
+        let lives = lives.collect();
+        order.settle().is_ok().then_some(Self { lives, order })
     }
 
     fn first_unexplained(
@@ -117,13 +137,36 @@ impl<'a> Sandbox<'a> {
         });
         let explained = explained.count();
         let (unexplained, before) = events.get(..=explained)?.split_last()?;
-        Some(self.violation(rule, unexplained, before))
+        self.violation(rule, unexplained, before)
+    }
+
+    fn premature(
+        &self,
+        rule: &Invariant,
+        index: &Index<'a>,
+        arrival: &EventArrival,
+        order: &mut Order,
+    ) -> Option<Violation> {
+        let at = order.point(Seq::default(), Some(arrival.seq()));
+        let read = Read { at, cause: None };
+        self.views(arrival).into_iter().find_map(|(life, shown)| {
+            let wrong = life.contradicts(shown, read, order)?;
+            (wrong == Wrong::Later).then(|| {
+                let proof = life.proof(shown, wrong, order);
+                let (cause, proof) = index.cause(proof);
+                let event = Fact::Event(arrival.event().kind);
+                let seen = [event, Fact::State(shown.to_string())];
+                let mismatch = Mismatch::new(Kind::SnapshotPremature, [cause], seen);
+                let evidence = [arrival.seq()].into_iter().chain(proof);
+                rule.violation(name_of(life.object.subject), mismatch, evidence.collect())
+            })
+        })
     }
 
     /// Whether the reported change can have happened before the event's arrival. If not, the event
     /// itself is wrong, and other rules judge it.
     fn has_cause(&self, (subject, arrival): &SandboxEvent<'_>) -> bool {
-        let own = self.parts.get(subject.id.as_str());
+        let own = self.lives.get(subject.id.as_str());
         let cause = own.and_then(|own| own.reached(arrival.event().kind));
         cause.is_none_or(|cause| self.order.may_come_before(cause, arrival.seq()))
     }
@@ -131,7 +174,7 @@ impl<'a> Sandbox<'a> {
     /// The time of an event's snapshot: after the reported change, and before the arrival.
     fn read(&self, (subject, arrival): &SandboxEvent<'_>, order: &mut Order) -> Read {
         let at = order.point(Seq::default(), Some(arrival.seq()));
-        let own = self.parts.get(subject.id.as_str());
+        let own = self.lives.get(subject.id.as_str());
         let cause = own.and_then(|own| own.reached(arrival.event().kind));
         if let Some(cause) = cause {
             order.not_before(at, cause);
@@ -142,8 +185,8 @@ impl<'a> Sandbox<'a> {
     /// Adds an event to the previous ones of a stream.
     fn add(&self, event: &SandboxEvent<'_>, timeline: &mut Timeline) -> Result<(), Impossible> {
         let read = self.follow(event, timeline)?;
-        for (part, shown) in self.views(event.1) {
-            part.require(shown, read, &mut timeline.order);
+        for (life, shown) in self.views(event.1) {
+            life.require(shown, read, &mut timeline.order);
         }
         timeline.order.settle()
     }
@@ -168,27 +211,26 @@ impl<'a> Sandbox<'a> {
         Ok(read)
     }
 
-    /// The state of each part in a snapshot. A deleted sandbox has its last state.
-    fn views(&self, arrival: &EventArrival) -> Vec<View<'a, '_>> {
+    /// The state of each object in a snapshot. A deleted sandbox has its last state.
+    fn views(&self, arrival: &EventArrival) -> Vec<View<'_, 'i, 'a>> {
         let event = arrival.event();
         let Some(sandbox) = event.sandbox.as_deref() else {
             return Vec::new();
         };
         let statuses = event.containers.iter();
-        let states: BTreeMap<&str, ContainerState> = statuses
-            .map(|status| (status.id.as_str(), status.state))
+        let states: BTreeMap<&str, Shown> = statuses
+            .map(|status| (status.id.as_str(), Shown::of_container(status.state)))
             .collect();
-        let view = |(&id, part): (&&str, &'_ Part<'a>)| {
-            if !part.is_sandbox() {
-                let shown = states.get(id).copied().map(Shown::of_container);
-                return Some(shown.unwrap_or(Shown::Absent));
+        let view = |(&id, life): (&&str, &'_ Life<'_, '_>)| {
+            if !matches!(life.object.subject.kind, SubjectKind::Sandbox(_)) {
+                return Some(states.get(id).copied().unwrap_or(Shown::Absent));
             }
             let is_gone = event.kind == EventKind::Deleted && event.container.as_str() == id;
             let is_shown = sandbox.id.as_str() == id && !is_gone;
             is_shown.then(|| Shown::of_sandbox(sandbox.state))
         };
-        let parts = self.parts.iter();
-        let views = parts.filter_map(|entry| Some((entry.1, view(entry)?)));
+        let lives = self.lives.iter();
+        let views = lives.filter_map(|entry| Some((entry.1, view(entry)?)));
         views.collect()
     }
 
@@ -198,7 +240,7 @@ impl<'a> Sandbox<'a> {
         rule: &Invariant,
         event: &SandboxEvent<'a>,
         before: &[SandboxEvent<'a>],
-    ) -> Violation {
+    ) -> Option<Violation> {
         let &(subject, arrival) = event;
         let views = self.views(arrival);
         let place = [Fact::Event(arrival.event().kind), Fact::Of(subject.label())];
@@ -206,25 +248,30 @@ impl<'a> Sandbox<'a> {
         let read = self.read(event, &mut order);
         // That it can be read at all was seen before.
         let _ = order.settle();
-        let alone = views.iter().find_map(|&(part, shown)| {
-            let kind = part.contradicts(shown, read, &order)?;
-            let seen = [Fact::State(shown.to_string())];
-            Some((part, Mismatch::new(kind, place.clone(), seen)))
+        let alone = views.iter().find_map(|&(life, shown)| {
+            let wrong = life.contradicts(shown, read, &order)?;
+            Some((life, shown, wrong))
         });
-        if let Some((part, mismatch)) = alone {
-            return rule.violation(name_of(part.subject), mismatch, vec![arrival.seq()]);
+        if let Some((life, shown, wrong)) = alone {
+            // Another rule reports a state that began later.
+            let is_over = wrong == Wrong::Over;
+            let seen = [Fact::State(shown.to_string())];
+            let mismatch = Mismatch::new(Kind::SnapshotStale, place, seen);
+            let of = name_of(life.object.subject);
+            return is_over.then(|| rule.violation(of, mismatch, vec![arrival.seq()]));
         }
-        let text = |views: &[&View<'_, '_>]| {
+        let text = |views: &[&View<'_, '_, '_>]| {
             let views = views.iter();
-            let views = views.map(|(part, shown)| format!("{} {shown}", part.subject.label()));
+            let views =
+                views.map(|(life, shown)| format!("{} {shown}", life.object.subject.label()));
             Fact::Text(views.collect::<Vec<_>>().join(", "))
         };
         if let Some(second) = first_contradiction(&views, read, &mut order.clone()) {
             second.0.require(second.1, read, &mut order);
             let first = first_contradiction(&views, read, &mut order).unwrap_or(second);
             let mismatch = Mismatch::new(Kind::SnapshotFractured, place, [text(&[first, second])]);
-            let of = name_of(first.0.subject);
-            return rule.violation(of, mismatch, vec![arrival.seq()]);
+            let of = name_of(first.0.object.subject);
+            return Some(rule.violation(of, mismatch, vec![arrival.seq()]));
         }
         let mut timeline = Timeline::new(&self.order);
         let known = before
@@ -235,23 +282,23 @@ impl<'a> Sandbox<'a> {
             let order = &mut timeline.order;
             first_contradiction(&views, read, order)
         });
-        let of = outdated.map_or(subject, |(part, _)| part.subject);
+        let of = outdated.map_or(subject, |(life, _)| life.object.subject);
         let seen: Facts = outdated.map(|view| text(&[view])).into_iter().collect();
         let mismatch = Mismatch::new(Kind::SnapshotBeforePrevious, place, seen);
         let last = before.last().map(|(_, arrival)| arrival.seq());
         let evidence = last.into_iter().chain([arrival.seq()]);
-        rule.violation(name_of(of), mismatch, evidence.collect())
+        Some(rule.violation(name_of(of), mismatch, evidence.collect()))
     }
 }
 
 /// The first view that contradicts an order and the views before it.
-fn first_contradiction<'v, 'a, 'p>(
-    views: &'v [View<'a, 'p>],
+fn first_contradiction<'v, 's, 'i, 'a>(
+    views: &'v [View<'s, 'i, 'a>],
     read: Read,
     order: &mut Order,
-) -> Option<&'v View<'a, 'p>> {
-    views.iter().find(|(part, shown)| {
-        part.require(*shown, read, order);
+) -> Option<&'v View<'s, 'i, 'a>> {
+    views.iter().find(|(life, shown)| {
+        life.require(*shown, read, order);
         order.settle().is_err()
     })
 }

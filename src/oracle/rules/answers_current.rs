@@ -1,0 +1,262 @@
+//! INV-31: lists and statuses show the state that calls have made and events have reported.
+
+use std::collections::BTreeMap;
+
+use crate::history::{Request, Seq, StatusCode, SubjectKind};
+use crate::oracle::index::Index;
+use crate::oracle::invariants::{Invariant, MUST_MUST};
+use crate::oracle::life::{Evidence, Life, Order, Read, Shown, Wrong};
+use crate::oracle::name_of;
+use crate::oracle::objects::{Object, Source};
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
+
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-31",
+    name: "invariant::answers-current",
+    sentence: "Each list and status shows each object that it is asked for once, and in a state in which \
+               it was between the call and the answer: not before an earlier call, event or answer.",
+    source: "CRI api.proto, ListContainers, ListPodSandbox, ContainerStatus and PodSandboxStatus; \
+             kubelet generic.go: a relist is the state of the node",
+    requirements: &["R22", "R25", "R28", "R29"],
+    kinds: &[
+        Kind::AnswerStale,
+        Kind::AnswerPremature,
+        Kind::MissingInAnswer,
+        Kind::RepeatedInAnswer,
+    ],
+    compares_clocks: false,
+    of_foreign_pods: true,
+    levels: MUST_MUST,
+    check: |rule, index| violations(rule, index, false),
+};
+
+/// Finds the first wrong answer about each object: of the containers in `PodSandboxStatus`, which
+/// not every kubelet reads, or of all others.
+pub(super) fn violations(rule: &Invariant, index: &Index<'_>, of_reports: bool) -> Vec<Violation> {
+    let wrong = |object: &Object<'_>| {
+        let mut order = Order::default();
+        let life = Life::new(object, index.objects(), Evidence::Before, &mut order)?;
+        // Where a state was shown too early, the bounds contradict each other.
+        let _ = order.settle();
+        let is_judged = |source: &Source<'_>| is_report(object, source) == Some(of_reports);
+        let shown = object.statements.iter();
+        let shown = shown.map(|statement| (statement.source, Shown::of(statement), None));
+        let absent = object.absences.iter();
+        let absent = absent.map(|(source, code)| (*source, Shown::Absent, *code));
+        let mut judged = shown.chain(absent).filter(|(source, ..)| is_judged(source));
+        let wrong = judged.find_map(|answer| judge(index, &life, &mut order, answer));
+        let (mismatch, evidence) = wrong.or_else(|| repeated(object, is_judged))?;
+        Some(rule.violation(name_of(object.subject), mismatch, evidence))
+    };
+    index.objects().iter().filter_map(wrong).collect()
+}
+
+/// Whether the source of a statement about an object is the report of its sandbox; `None` of an
+/// event.
+fn is_report(object: &Object<'_>, source: &Source<'_>) -> Option<bool> {
+    let Source::Call(call, _) = source else {
+        return None;
+    };
+    let is_container = matches!(object.subject.kind, SubjectKind::Container(_));
+    Some(is_container && matches!(call.request(), Request::SandboxStatus(_)))
+}
+
+type Found = (Mismatch, Vec<Seq>);
+
+/// The mismatch of an answer that cannot show its object so.
+fn judge(
+    index: &Index<'_>,
+    life: &Life<'_, '_>,
+    order: &mut Order,
+    (source, shown, code): (Source<'_>, Shown, Option<StatusCode>),
+) -> Option<Found> {
+    let Source::Call(call, ended) = source else {
+        return None;
+    };
+    let at = order.point(call.began().seq, Some(ended.seq));
+    let wrong = life.contradicts(shown, Read { at, cause: None }, order)?;
+    let proof = life.proof(shown, wrong, order);
+    let (kind, actual) = match (shown, wrong) {
+        (Shown::Absent, _) => {
+            let missing = || "it is missing".to_owned();
+            let text = code.map_or_else(missing, |code| format!("the call fails with {code}"));
+            (Kind::MissingInAnswer, Fact::Text(text))
+        }
+        (_, Wrong::Over) => (Kind::AnswerStale, Fact::State(shown.to_string())),
+        (_, Wrong::Later) => (Kind::AnswerPremature, Fact::State(shown.to_string())),
+    };
+    let (cause, proof) = index.cause(proof);
+    let mismatch = Mismatch::new(kind, [cause], [source.fact(), actual]);
+    let mut evidence = source.evidence();
+    evidence.extend(proof);
+    evidence.sort_unstable();
+    evidence.dedup();
+    Some((mismatch, evidence))
+}
+
+/// The first answer with more than one statement about an object.
+fn repeated(object: &Object<'_>, is_judged: impl Fn(&Source<'_>) -> bool) -> Option<Found> {
+    let mut answers = BTreeMap::<Seq, (Source<'_>, i64)>::new();
+    for statement in object
+        .statements
+        .iter()
+        .filter(|one| is_judged(&one.source))
+    {
+        let (_, count) = answers
+            .entry(statement.seq())
+            .or_insert((statement.source, 0));
+        *count += 1;
+    }
+    let (source, count) = answers.into_values().find(|(_, count)| *count > 1)?;
+    let mismatch = Mismatch::new(
+        Kind::RepeatedInAnswer,
+        [],
+        [source.fact(), Fact::Count(count)],
+    );
+    Some((mismatch, source.evidence()))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    /// Checks the rule after a container has been created.
+    #[track_caller]
+    fn then(script: &str, expect: Expect) {
+        check(
+            &RULE,
+            &format!("pod run; c create; c CREATED; {script}"),
+            expect,
+        );
+    }
+
+    #[test]
+    fn an_answer_shows_the_effect_of_calls() {
+        then("c start; pod relist c=running", expect![""]);
+        then(
+            "c start; pod relist c=created",
+            expect![[r#"
+            INV-31 at #7 #8 #9: c (c.0.beef): expected a state from after StartContainer in ListContainers: CREATED
+        "#]],
+        );
+        then(
+            "c start; c stop; pod relist c=running",
+            expect![[r#"
+            INV-31 at #9 #10 #11: c (c.0.beef): expected a state from after StopContainer in ListContainers: RUNNING
+        "#]],
+        );
+        then(
+            "c start; c stop; pod relist c=exited; c remove; pod relist c=exited",
+            expect![[r#"
+                INV-31 at #13 #14 #15: c (c.0.beef): expected a state from after RemoveContainer in ListContainers: EXITED
+            "#]],
+        );
+        then(
+            "c start begins; pod relist c=created; c start returns",
+            expect![""],
+        );
+        then(
+            "c start; c stop begins; pod relist c=running; c stop returns",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn an_answer_shows_what_events_have_reported() {
+        then(
+            "c start begins; c STARTED; pod relist c=created; c start returns",
+            expect![[r#"
+                INV-31 at #7 #8 #9: c (c.0.beef): expected a state from after STARTED in ListContainers: CREATED
+            "#]],
+        );
+        then(
+            "c start; c STARTED; c STOPPED; pod inspect c=running",
+            expect![[r#"
+                INV-31 at #9 #12 #13: c (c.0.beef): expected a state from after STOPPED in ListContainers: RUNNING
+            "#]],
+        );
+        then(
+            "c start; c STARTED; pod relist begins; c STOPPED; pod relist returns c=running",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn an_answer_never_goes_back() {
+        then(
+            "c start; pod relist c=exited; pod relist c=running",
+            expect![[r#"
+                INV-31 at #9 #10 #11: c (c.0.beef): expected a state from after ListContainers in ListContainers: RUNNING
+            "#]],
+        );
+        then(
+            "c start; pod relist c=running; pod relist c=exited",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn an_answer_is_not_ahead() {
+        then(
+            "pod relist c=running; c start",
+            expect![[r#"
+            INV-31 at #6 #7 #8: c (c.0.beef): expected a state from before StartContainer in ListContainers: RUNNING
+        "#]],
+        );
+        then(
+            "c start begins; pod relist c=running; c start returns",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn what_exists_is_shown() {
+        then(
+            "pod relist",
+            expect![[r#"
+                INV-31 at #4 #6 #7: c (c.0.beef): expected it in ListContainers, after CreateContainer: it is missing
+            "#]],
+        );
+        then(
+            "pod inspect c=gone",
+            expect![[r#"
+                INV-31 at #4 #12 #13: c (c.0.beef): expected it in ContainerStatus, after CreateContainer: it is missing
+            "#]],
+        );
+        then("c remove begins; pod relist; c remove returns", expect![""]);
+        then(
+            "pod inspect c=created failing",
+            expect![[r#"
+                INV-31 at #2 #10 #11: pod (pod.0.beef): expected it in PodSandboxStatus, after RunPodSandbox: the call fails with UNKNOWN
+                INV-31 at #4 #12 #13: c (c.0.beef): expected it in ContainerStatus, after CreateContainer: the call fails with UNKNOWN
+            "#]],
+        );
+        then("pod inspect c=created unanswered", expect![""]);
+    }
+
+    #[test]
+    fn a_sandbox_is_ready_until_it_is_stopped() {
+        then("pod inspect", expect![""]);
+        then(
+            "pod stop; pod inspect",
+            expect![[r#"
+            INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after StopPodSandbox in ListPodSandbox: READY
+        "#]],
+        );
+        then(
+            "pod remove; pod inspect",
+            expect![[r#"
+            INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after RemovePodSandbox in ListPodSandbox: READY
+        "#]],
+        );
+        then(
+            "pod remove; run inspect",
+            expect![[r#"
+            INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after RemovePodSandbox in ListPodSandbox: READY
+        "#]],
+        );
+    }
+}
