@@ -51,7 +51,9 @@ fn terse_lists_as_libtest_does() {
 
 #[test]
 fn what_restarts_the_runtime_runs_last_but_for_what_sets_the_clock() {
-    let args = ["-r", "model", "--tier", "full", "RST-07", "STR-01", "TIM-0", "ORD-0"];
+    let args = [
+        "-r", "model", "--tier", "full", "RST-07", "STR-01", "TIM-0", "ORD-0",
+    ];
     let ended = suite(args).run();
     let ids = ended
         .out
