@@ -31,7 +31,6 @@ mod includes;
 mod invariant;
 mod judge;
 pub(crate) mod kind_words;
-mod labels;
 mod last_state;
 mod latencies;
 mod latency;

@@ -5,9 +5,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use crate::history::{
-    ContainerState, ContainerStatus, Reply, Request, Seq, StatusCode, SubjectKind,
-};
+use crate::history::{ContainerState, ContainerStatus, Seq};
 use crate::oracle::{Message, Source};
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -76,23 +74,9 @@ impl SubjectEvents<'_, '_> {
 
     /// Whether a status call failed with `NOT_FOUND`, or a list lacks the container.
     fn is_gone(&self) -> bool {
-        let id = &self.subject.id;
-        self.index
-            .history
-            .calls()
-            .any(|call| match (call.request(), call.result()) {
-                (Request::ContainerStatus(of), Some(Err(fault))) => {
-                    of == id && fault.code == StatusCode::NOT_FOUND
-                }
-                (Request::ListContainers { sandbox, .. }, Some(Ok(Reply::Containers(listed)))) => {
-                    let inside = match &self.subject.kind {
-                        SubjectKind::Container(spec) => *sandbox == Some(spec.sandbox.clone()),
-                        SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
-                    };
-                    inside && listed.iter().all(|listing| listing.id != *id)
-                }
-                _ => false,
-            })
+        let object = self.index.object(&self.subject.id);
+        let absences = object.into_iter().flat_map(|object| &object.absences);
+        absences.into_iter().any(|(_, code)| code.is_none())
     }
 }
 
@@ -172,7 +156,10 @@ mod tests {
         check(
             EXPLAINED,
             &format!("{FAILED}; pod inspect; end"),
-            expect!["holds"],
+            expect![[r#"
+                waits for a status that shows it EXITED of c
+                ORD-01 at: c (c.0.beef): expected a status that shows it EXITED: it has not come
+            "#]],
         );
         check(
             EXPLAINED,
@@ -184,9 +171,9 @@ mod tests {
                 EXPLAINED,
                 &format!("{FAILED}; run inspect {other}; end"),
                 expect![[r#"
-                waits for a status that shows it EXITED of c
-                ORD-01 at: c (c.0.beef): expected a status that shows it EXITED: it has not come
-            "#]],
+                    waits for a status that shows it EXITED of c
+                    ORD-01 at: c (c.0.beef): expected a status that shows it EXITED: it has not come
+                "#]],
             );
         }
     }

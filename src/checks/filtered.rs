@@ -1,6 +1,5 @@
 //! `filtered`: a list with a filter contains exactly the matching sandboxes or containers.
 
-use super::labels::carries;
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
@@ -11,6 +10,7 @@ use crate::history::{
     Request, SandboxFilter, SandboxState, Seq, SubjectKind,
 };
 use crate::limits::EVENT_WAIT;
+use crate::oracle::carries;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {

@@ -7,19 +7,18 @@ use std::fmt;
 
 pub(super) use self::order::{Impossible, Order, Point};
 use super::fields::Message;
-use super::lifecycle::rank;
 use super::objects::{Object, Objects, Source, Statement, failed_to_start, removes, starts};
 use crate::history::{
     Call, ContainerState, EventArrival, EventKind, Request, SandboxState, Seq, SubjectKind,
 };
 
-/// The evidence, beside calls, of the time at which a state was reached.
+/// The messages that are judged by a life, which decides what is evidence beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Evidence {
-    /// Answers: of what they show, and that it was not reached later.
+pub(super) enum Judged {
+    /// Snapshots: by all answers, earlier and later ones.
+    Snapshots,
+    /// Answers: by earlier answers and by the object's own events.
     Answers,
-    /// Answers and the object's own events: that a state had been reached before the next answer.
-    Before,
 }
 
 /// The life of a sandbox or container of the case.
@@ -51,11 +50,11 @@ pub(super) struct Read {
 
 /// Why a message cannot show a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrong {
-    /// It was over. An object that is absent and should not be counts as not created yet.
-    Over,
-    /// It began later.
-    Later,
+pub(super) enum Contradiction {
+    /// The state was over, or the object, which exists, is absent.
+    Stale,
+    /// The state began later.
+    Premature,
 }
 
 impl<'i, 'a> Life<'i, 'a> {
@@ -64,7 +63,7 @@ impl<'i, 'a> Life<'i, 'a> {
     pub(super) fn new(
         object: &'i Object<'a>,
         objects: &Objects<'a>,
-        evidence: Evidence,
+        judged: Judged,
         order: &mut Order,
     ) -> Option<Self> {
         let sandbox = objects.sandbox_of(object);
@@ -77,10 +76,10 @@ impl<'i, 'a> Life<'i, 'a> {
         let life = Self { object, reached };
         for statement in &object.statements {
             if let Source::Call(call, ended) = statement.source {
-                life.narrow(statement, call, ended.seq, evidence, order);
+                life.narrow(statement, call, ended.seq, judged, order);
             }
         }
-        if evidence == Evidence::Before {
+        if judged == Judged::Answers {
             // DELETED can be sent before an object is removed from the lists.
             for arrival in &object.subject.arrivals {
                 let kind = arrival.event().kind;
@@ -102,7 +101,7 @@ impl<'i, 'a> Life<'i, 'a> {
         statement: &Statement<'_>,
         call: &Call,
         ended: Seq,
-        evidence: Evidence,
+        judged: Judged,
         order: &mut Order,
     ) {
         let [_, running, over, gone] = self.reached;
@@ -115,7 +114,7 @@ impl<'i, 'a> Life<'i, 'a> {
             Shown::Running => order.before(running, ended),
             _ => {}
         }
-        if evidence == Evidence::Answers {
+        if judged == Judged::Snapshots {
             order.after(gone, began);
             match shown {
                 Shown::Created => order.after(running, began),
@@ -256,32 +255,37 @@ impl Life<'_, '_> {
     }
 
     /// Whether bounds alone exclude this state at the time of a message.
-    pub(super) fn contradicts(&self, shown: Shown, read: Read, order: &Order) -> Option<Wrong> {
+    pub(super) fn contradicts(
+        &self,
+        shown: Shown,
+        read: Read,
+        order: &Order,
+    ) -> Option<Contradiction> {
         let (since, until) = self.span(shown);
         if let Some((reached, left)) = self.alternative(shown) {
             let was = read.cause == Some(reached) || order.is_not_before(read.at, reached);
             if was && order.is_after(left, read.at) {
                 return Some(match shown {
-                    Shown::Absent => Wrong::Over,
-                    _ => Wrong::Later,
+                    Shown::Absent => Contradiction::Stale,
+                    _ => Contradiction::Premature,
                 });
             }
         } else if order.is_after(since, read.at) {
-            return Some(Wrong::Later);
+            return Some(Contradiction::Premature);
         }
         let is_over = shown != Shown::Absent && order.is_not_before(read.at, until);
-        is_over.then_some(Wrong::Over)
+        is_over.then_some(Contradiction::Stale)
     }
 
     /// The entry that proves a contradiction.
-    pub(super) fn proof(&self, shown: Shown, wrong: Wrong, order: &Order) -> Seq {
+    pub(super) fn proof(&self, shown: Shown, wrong: Contradiction, order: &Order) -> Seq {
         let (since, until) = self.alternative(shown).unwrap_or_else(|| self.span(shown));
         match (wrong, shown) {
-            (Wrong::Later, Shown::NotReady) => order.entry_before(until),
-            (Wrong::Later, _) => order.entry_before(since),
-            (Wrong::Over, Shown::Absent) => order.entry_after(since),
-            (Wrong::Over, Shown::NotReady) => order.entry_after(self.reached[3]),
-            (Wrong::Over, _) => order.entry_after(until),
+            (Contradiction::Premature, Shown::NotReady) => order.entry_before(until),
+            (Contradiction::Premature, _) => order.entry_before(since),
+            (Contradiction::Stale, Shown::Absent) => order.entry_after(since),
+            (Contradiction::Stale, Shown::NotReady) => order.entry_after(self.reached[3]),
+            (Contradiction::Stale, _) => order.entry_after(until),
         }
     }
 
@@ -348,5 +352,27 @@ impl Shown {
             SandboxState::NotReady => Self::NotReady,
             SandboxState::Unknown(_) => Self::Present,
         }
+    }
+}
+
+/// The position of an event in the order of a container's events.
+pub(super) fn rank(kind: EventKind) -> Option<u8> {
+    match kind {
+        EventKind::Created => Some(0),
+        EventKind::Started => Some(1),
+        EventKind::Stopped => Some(2),
+        EventKind::Deleted => Some(3),
+        EventKind::Unknown(_) => None,
+    }
+}
+
+/// The position of a state in the order of a container's states; `None` if the CRI does not define
+/// it.
+pub(super) fn progress(state: ContainerState) -> Option<u8> {
+    match state {
+        ContainerState::Created => Some(0),
+        ContainerState::Running => Some(1),
+        ContainerState::Exited => Some(2),
+        ContainerState::Unknown(_) => None,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::fields::{Made, Message};
-use super::lifecycle;
+use super::life;
 use crate::history::{
     Call, CallFault, CaseHistory, Entry, EventArrival, EventKind, Labels, Reply, Request,
     SandboxState, Seq, StatusCode, Subject, SubjectKind,
@@ -141,7 +141,7 @@ impl<'a> Statement<'a> {
             Message::Sandbox(status) => return of_sandbox(status.state),
             Message::SandboxItem(item) => return of_sandbox(item.state),
         };
-        lifecycle::progress(container)
+        life::progress(container)
     }
 
     /// Its state, in words.
@@ -232,10 +232,6 @@ impl<'a> Object<'a> {
 
     /// Whether a list with such a filter shows it.
     fn is_in_list(&self, request: &Request) -> bool {
-        let carries = |own: &Labels, wanted: &Labels| {
-            let mut wanted = wanted.iter();
-            wanted.all(|(key, value)| own.get(key) == Some(value))
-        };
         match (&self.subject.kind, request) {
             (SubjectKind::Container(spec), Request::ListContainers { sandbox, labels }) => {
                 let inside = sandbox.as_ref().is_none_or(|of| *of == spec.sandbox);
@@ -471,4 +467,10 @@ pub(super) fn starts(call: &Call) -> bool {
 
 pub(super) fn failed_to_start(call: &Call) -> bool {
     starts(call) && !matches!(call.result(), Some(Ok(_)))
+}
+
+/// Whether an object has all of these labels.
+pub(crate) fn carries(own: &Labels, wanted: &Labels) -> bool {
+    let mut wanted = wanted.iter();
+    wanted.all(|(key, value)| own.get(key) == Some(value))
 }

@@ -7,7 +7,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::invariants::Invariant;
-use super::lifecycle::rank;
+use super::life::rank;
 use super::rules::streams_stay_open::Ends;
 use super::rules::{events_in_order, no_duplicate_events, no_replay, streams_stay_open};
 use crate::history::{

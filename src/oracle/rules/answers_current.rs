@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::history::{Request, Seq, StatusCode, SubjectKind};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
-use crate::oracle::life::{Evidence, Life, Order, Read, Shown, Wrong};
+use crate::oracle::life::{Contradiction, Judged, Life, Order, Read, Shown};
 use crate::oracle::name_of;
 use crate::oracle::objects::{Object, Source};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -35,7 +35,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 pub(super) fn violations(rule: &Invariant, index: &Index<'_>, of_reports: bool) -> Vec<Violation> {
     let wrong = |object: &Object<'_>| {
         let mut order = Order::default();
-        let life = Life::new(object, index.objects(), Evidence::Before, &mut order)?;
+        let life = Life::new(object, index.objects(), Judged::Answers, &mut order)?;
         // Where a state was shown too early, the bounds contradict each other.
         let _ = order.settle();
         let is_judged = |source: &Source<'_>| is_report(object, source) == Some(of_reports);
@@ -82,8 +82,8 @@ fn judge(
             let text = code.map_or_else(missing, |code| format!("the call fails with {code}"));
             (Kind::MissingInAnswer, Fact::Text(text))
         }
-        (_, Wrong::Over) => (Kind::AnswerStale, Fact::State(shown.to_string())),
-        (_, Wrong::Later) => (Kind::AnswerPremature, Fact::State(shown.to_string())),
+        (_, Contradiction::Stale) => (Kind::AnswerStale, Fact::State(shown.to_string())),
+        (_, Contradiction::Premature) => (Kind::AnswerPremature, Fact::State(shown.to_string())),
     };
     let (cause, proof) = index.cause(proof);
     let mismatch = Mismatch::new(kind, [cause], [source.fact(), actual]);

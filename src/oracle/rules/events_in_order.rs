@@ -3,7 +3,7 @@
 use crate::history::EventArrival;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
-use crate::oracle::lifecycle::rank;
+use crate::oracle::life::rank;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {

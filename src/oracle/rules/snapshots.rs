@@ -1,4 +1,5 @@
-//! INV-27: each snapshot is a state of the pod between the event's cause and its arrival.
+//! INV-27: each snapshot is a state of the pod between the event's cause and its arrival. INV-19:
+//! none has a state that began after its arrival.
 //!
 //! Only the runtime knows when a container reached a state, and when it read a snapshot. The
 //! history contains bounds (a container began to run while `StartContainer` was under way, and had
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::history::{EventArrival, EventKind, RuntimeNanos, Seq, SubjectKind};
 use crate::oracle::index::{Index, SandboxEvent};
 use crate::oracle::invariants::{Invariant, MUST_MAY, SHOULD_MAY};
-use crate::oracle::life::{Evidence, Impossible, Life, Order, Point, Read, Shown, Wrong};
+use crate::oracle::life::{Contradiction, Impossible, Judged, Life, Order, Point, Read, Shown};
 use crate::oracle::name_of;
 use crate::oracle::objects::{Object, Objects};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
@@ -60,12 +61,12 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     })
 }
 
-/// Finds the first snapshot of each sandbox with a state that began later.
+/// Finds the first snapshot of each sandbox with a state that began after its arrival.
 fn premature(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     of_each_sandbox(index, |sandbox, events| {
-        let mut order = sandbox.order.clone();
-        let mut events = events.iter().filter(|event| sandbox.has_cause(event));
-        events.find_map(|event| sandbox.premature(rule, index, event.1, &mut order))
+        let events = events.iter().take(EVENTS);
+        let mut events = events.filter(|event| sandbox.has_cause(event));
+        events.find_map(|event| sandbox.premature(rule, index, event))
     })
 }
 
@@ -116,7 +117,7 @@ impl<'i, 'a> Sandbox<'i, 'a> {
     fn new(of: impl Iterator<Item = &'i Object<'a>>, objects: &Objects<'a>) -> Option<Self> {
         let mut order = Order::default();
         let lives = of.filter_map(|object| {
-            let life = Life::new(object, objects, Evidence::Answers, &mut order)?;
+            let life = Life::new(object, objects, Judged::Snapshots, &mut order)?;
             Some((object.subject.id.as_str(), life))
         });
         let lives = lives.collect();
@@ -144,15 +145,15 @@ impl<'i, 'a> Sandbox<'i, 'a> {
         &self,
         rule: &Invariant,
         index: &Index<'a>,
-        arrival: &EventArrival,
-        order: &mut Order,
+        event: &SandboxEvent<'a>,
     ) -> Option<Violation> {
-        let at = order.point(Seq::default(), Some(arrival.seq()));
-        let read = Read { at, cause: None };
+        let arrival = event.1;
+        let mut order = self.order.clone();
+        let read = self.read(event, &mut order);
         self.views(arrival).into_iter().find_map(|(life, shown)| {
-            let wrong = life.contradicts(shown, read, order)?;
-            (wrong == Wrong::Later).then(|| {
-                let proof = life.proof(shown, wrong, order);
+            let wrong = life.contradicts(shown, read, &order)?;
+            (wrong == Contradiction::Premature).then(|| {
+                let proof = life.proof(shown, wrong, &order);
                 let (cause, proof) = index.cause(proof);
                 let event = Fact::Event(arrival.event().kind);
                 let seen = [event, Fact::State(shown.to_string())];
@@ -254,7 +255,7 @@ impl<'i, 'a> Sandbox<'i, 'a> {
         });
         if let Some((life, shown, wrong)) = alone {
             // Another rule reports a state that began later.
-            let is_over = wrong == Wrong::Over;
+            let is_over = wrong == Contradiction::Stale;
             let seen = [Fact::State(shown.to_string())];
             let mismatch = Mismatch::new(Kind::SnapshotStale, place, seen);
             let of = name_of(life.object.subject);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::history::{CaseHistory, ContainerId, EventArrival, EventKind, PodUid, SubscriptionId};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
-use crate::oracle::lifecycle::{progress, rank};
+use crate::oracle::life::{progress, rank};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 

@@ -5,11 +5,19 @@ use expect_test::{Expect, expect};
 use super::{PREMATURE, RULE};
 use crate::oracle::rules::testing::check;
 
-/// Checks the rule after two containers have been created and one of them was started.
+/// Two containers have been created and one of them was started.
+const TWO: &str = "pod run; c create; c CREATED; d create; d CREATED; c start; c STARTED";
+
+/// Checks INV-27 after that.
 #[track_caller]
 fn then(script: &str, expect: Expect) {
-    let two = "pod run; c create; c CREATED; d create; d CREATED; c start; c STARTED";
-    check(&RULE, &format!("{two}; {script}"), expect);
+    check(&RULE, &format!("{TWO}; {script}"), expect);
+}
+
+/// Checks INV-19 after that.
+#[track_caller]
+fn early(script: &str, expect: Expect) {
+    check(&PREMATURE, &format!("{TWO}; {script}"), expect);
 }
 
 #[test]
@@ -30,9 +38,11 @@ fn a_state_that_was_over_before_the_cause_is_stale() {
 
 #[test]
 fn a_state_that_began_after_the_arrival_is_premature() {
-    then(
+    early(
         "d start begins; d STARTED stale=c:exited; pod relist c=running",
-        expect![""],
+        expect![[r#"
+            INV-19 at #13 #14: c (c.0.beef): expected a state from before ListContainers in STARTED: EXITED
+        "#]],
     );
     then(
         "d start begins; pod relist begins; d STARTED stale=c:exited; pod relist returns c=running",
@@ -112,9 +122,11 @@ fn a_sandbox_is_ready_until_it_is_stopped() {
         expect![],
     );
     then("d start; d STARTED not-ready", expect![]);
-    then(
+    early(
         "d start; d STARTED not-ready; pod inspect c=running d=running",
-        expect![""],
+        expect![[r#"
+            INV-19 at #14 #19: pod (pod.0.beef): expected a state from before PodSandboxStatus in STARTED: NOTREADY
+        "#]],
     );
 }
 
