@@ -234,8 +234,7 @@ fn is_undecided(outcomes: &[Outcome], defect: &Defect) -> bool {
 fn missing(outcomes: &[Outcome], tried: &[String], defect: &Defect) -> Vec<String> {
     let was_tried = |id: &&String| is_invariant(id) || tried.contains(id);
     let ended = |id: &String| match outcomes.iter().find(|outcome| *outcome.id == **id) {
-        // A case of MUSTs has SHOULDs of its own.
-        Some(outcome) if is_broken(outcome) || !outcome.advice.is_empty() => None,
+        Some(outcome) if is_broken(outcome) => None,
         Some(outcome) => Some(described(outcome)),
         None => Some(format!("{id} (no verdict)")),
     };
@@ -244,10 +243,15 @@ fn missing(outcomes: &[Outcome], tried: &[String], defect: &Defect) -> Vec<Strin
 }
 
 /// Whether a rule is broken: by a failure, or by advice from a SHOULD or MAY rule, including an
-/// invariant in the history of a SHOULD or MAY case.
+/// invariant in the history of a SHOULD or MAY case. Of a MUST case only its own claims count.
 fn is_broken(outcome: &Outcome) -> bool {
-    let binds = outcome.levels.highest() == Some(Level::Must) && !outcome.is_invariant();
-    outcome.verdict == Verdict::Fail || !binds && !outcome.advice.is_empty()
+    let mut advice = outcome.advice.iter();
+    outcome.verdict == Verdict::Fail
+        || advice.any(|violation| !is_must_case(outcome) || *violation.rule == *outcome.id)
+}
+
+fn is_must_case(outcome: &Outcome) -> bool {
+    outcome.levels.highest() == Some(Level::Must) && !outcome.is_invariant()
 }
 
 /// The false alarms of a run without a defect.
@@ -257,8 +261,9 @@ struct Alarms {
 }
 
 impl Alarms {
-    /// The alarms of a run. A variation may skip cases of optional features and break a MAY; a
-    /// known failure is accepted; cases for runtimes without events cannot run.
+    /// The alarms of a run. A variation may skip cases of optional features, and break a MAY or a
+    /// SHOULD of a MUST case; a known failure is accepted; cases for runtimes without events cannot
+    /// run.
     fn from_report(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Self {
         let without_events: Vec<&str> = cases
             .iter()
@@ -267,7 +272,7 @@ impl Alarms {
             .collect();
         let is_alarm = |outcome: &&Outcome| match outcome.verdict {
             Verdict::Pass | Verdict::Known => {
-                let binds = outcome.levels.highest() > Some(Level::May);
+                let binds = outcome.levels.highest() > Some(Level::May) && !is_must_case(outcome);
                 is_broken(outcome) && (plain || binds) && !advice_is_known(outcome, listed)
             }
             Verdict::Skip => plain && !without_events.contains(&&*outcome.id),
@@ -318,7 +323,7 @@ fn described(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture::outcome;
+    use crate::report::fixture::{outcome, violation};
 
     fn defect() -> Defect {
         let ids = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect();
@@ -355,6 +360,22 @@ mod tests {
             missing(&outcomes[..2], &tried, &defect())[1],
             "INV-01 (no verdict)"
         );
+    }
+
+    #[test]
+    fn of_a_must_case_only_its_own_claims_notice_by_advice() {
+        let advised = |rule: &str| {
+            let advice = Violation {
+                rule: rule.to_owned(),
+                ..violation("late")
+            };
+            Outcome {
+                advice: vec![advice],
+                ..outcome("ORD-01", "order::one", Verdict::Pass)
+            }
+        };
+        assert!(is_broken(&advised("ORD-01")));
+        assert!(!is_broken(&advised("INV-26")));
     }
 
     #[test]

@@ -293,7 +293,7 @@ pub(super) fn failed() -> Outcome {
     }
 }
 
-pub(super) fn violation(actual: &str) -> Violation {
+pub(crate) fn violation(actual: &str) -> Violation {
     Violation {
         rule: "ORD-01".to_owned(),
         level: Level::Must,
