@@ -5,7 +5,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use crate::history::{ContainerState, ContainerStatus, Seq};
+use crate::history::{ContainerState, ContainerStatus, Request, Seq};
 use crate::oracle::{Message, Source};
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -72,11 +72,20 @@ impl SubjectEvents<'_, '_> {
         in_events.chain(answered).filter(ended)
     }
 
-    /// Whether a status call failed with `NOT_FOUND`, or a list lacks the container.
+    /// Whether a status call failed with `NOT_FOUND`, or a list of its sandbox lacks the container.
     fn is_gone(&self) -> bool {
         let object = self.index.object(&self.subject.id);
-        let absences = object.into_iter().flat_map(|object| &object.absences);
-        absences.into_iter().any(|(_, code)| code.is_none())
+        let mut absences = object.into_iter().flat_map(|object| &object.absences);
+        let is_list_of_all = |source: &Source<'_>| match source {
+            Source::Call(call, _) => {
+                matches!(
+                    call.request(),
+                    Request::ListContainers { sandbox: None, .. }
+                )
+            }
+            Source::Event(_) => false,
+        };
+        absences.any(|(source, code)| code.is_none() && !is_list_of_all(source))
     }
 }
 

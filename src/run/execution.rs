@@ -115,14 +115,16 @@ impl Execution {
             self.admitted(place, planned, None).await;
         } else {
             let _shared = self.gate.alone.read().await;
-            let permit = self.gate.places.acquire().await.ok();
+            let mut place_of_its_own = self.gate.places.acquire().await.ok();
             turn.send_modify(|turn| *turn += 1);
+            // With a single one, a case is judged before the next one begins.
+            let permit = place_of_its_own.take_if(|_| !self.gate.single);
             self.admitted(place, planned, permit).await;
         }
     }
 
-    /// Executes an admitted case. Its permit returns once its steps are taken: what is still to
-    /// come may take ten seconds, in which the runtime has nothing else to do.
+    /// Executes an admitted case. Releases its permit once its steps are taken: events that are
+    /// still due may take ten seconds, in which the runtime is idle.
     async fn admitted(&self, place: usize, planned: &Planned, permit: Option<SemaphorePermit<'_>>) {
         let (run, case) = (number(place), &planned.case);
         if let Some((verdict, reason)) = self.reason_not_to_run(planned).await {
@@ -136,8 +138,7 @@ impl Execution {
         let executed = tokio::select! {
             executed = &mut execution => executed,
             () = steps_taken.cancelled() => {
-                // A single thread means one case after the other.
-                let _alone = permit.filter(|_| self.gate.single);
+                drop(permit);
                 execution.await
             }
         };
