@@ -40,7 +40,7 @@ pub use run::{
 };
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerReport, ContainerState, ContainerStatus, Event,
-    EventKind, ImageListing, Labels, POD_UID_LABEL, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxState, SandboxStatus,
+    EventKind, ImageListing, Labels, NamespaceMode, Namespaces, POD_UID_LABEL, SandboxListing,
+    SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
 pub use views::{Call, EventArrival, Observed, Subject, SubjectKind};

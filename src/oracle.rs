@@ -34,6 +34,7 @@ pub(crate) use invariants::broken_by;
 pub use invariants::{Invariant, context, invariant, invariants};
 pub(crate) use objects::{Object, Source, carries};
 pub(crate) use relist::relists_of;
+pub(crate) use rules::calls_succeed::refused_step;
 pub use rules::no_missed_events::unannounced;
 pub use rules::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
 pub(crate) use streams::{lost_with_the_runtime, unexpected_end};

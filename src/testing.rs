@@ -98,8 +98,8 @@ pub mod run {
 
 pub mod verdicts {
     pub use crate::verdicts::{
-        Accepted, Known, KnownFailure, KnownFault, RuntimeFacts, Scope, Signatures, Texts,
-        Verdicts, When, builtin, builtin_files, kinds_by_id,
+        Accepted, Known, KnownFailure, RuntimeFacts, Scope, Signatures, Texts, Verdicts, When,
+        builtin, builtin_files, kinds_by_id,
     };
 }
 

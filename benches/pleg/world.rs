@@ -202,6 +202,7 @@ fn sandbox_status(pod: usize) -> SandboxStatus {
         state: SandboxState::Ready,
         created_at: RuntimeNanos(EPOCH_NS),
         ips: vec![format!("10.{}.{}.1", pod / 256, pod % 256)],
+        namespaces: None,
         labels: pod_labels(pod),
         annotations: Labels::new(),
         runtime_handler: String::new(),

@@ -336,6 +336,7 @@ impl Writer {
             ips: vec![self.text(&pod.ip)],
             labels: listed.labels,
             annotations: Labels::new(),
+            namespaces: None,
             runtime_handler: String::new(),
         }
     }

@@ -141,6 +141,8 @@ macro_rules! for_each_step {
             "on-event" OnEvent(OnEventStep),
             /// Take steps, and make calls repeatedly until they are over.
             "poll-during" PollDuring(PollDuringStep),
+            /// Set resources of a container.
+            "update" Update(UpdateStep),
             /// Make a checkpoint of a container, which runs on.
             "checkpoint" Checkpoint(CheckpointStep),
             /// Run a command in a container.

@@ -14,7 +14,9 @@ use super::situation::{self, Situation};
 use super::word::About;
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
 use crate::history::{Body, CaseHistory, EventKind, HostInstant, Seq, StepsEnd, SubjectKind};
-use crate::oracle::{Index, held_up_at_the_end, lost_with_the_runtime, unexpected_end};
+use crate::oracle::{
+    Index, held_up_at_the_end, lost_with_the_runtime, refused_step, unexpected_end,
+};
 use crate::outcome::{Fact, Facts, Kind, Level, Mismatch, Violation};
 
 /// The parts of a case that determine its verdict.
@@ -117,7 +119,12 @@ pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
             judgement.undecided = Some(Undecided::Skip(reason.clone()));
         }
         Some(StepsEnd::Error(reason)) => {
-            judgement.undecided = Some(Undecided::Error(reason.clone()));
+            // Another rule judges the refusal.
+            let refused = refused_step(history);
+            judgement.undecided = Some(match refused {
+                Some(_) => Undecided::Inconclusive(reason.clone()),
+                None => Undecided::Error(reason.clone()),
+            });
         }
         None => {
             let reason = "the history ends before the case's steps do".to_owned();

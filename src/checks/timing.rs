@@ -13,7 +13,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Unproven};
 use super::word::{Finding, Word};
 use crate::history::EventKind;
-use crate::oracle::Index;
+use crate::oracle::{Index, TICK_NS, span};
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
 /// The arrival time of an event, measured from the latest such call on the same sandbox or
@@ -77,7 +77,8 @@ impl Word for TimingCheck {
         let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);
         };
-        let Some(edge) = edge(self.after, events.index.history, events.subject) else {
+        let history = events.index.history;
+        let Some(edge) = edge(self.after, history, events.subject) else {
             return Holds;
         };
         let evidence = vec![edge.seq.min(arrival.seq()), edge.seq.max(arrival.seq())];
@@ -92,36 +93,45 @@ impl Word for TimingCheck {
         let cause = format!("{side} {}", edge_name(self.after));
         let came = format!("{pause:?} {cause}");
         let event = self.event;
-        let broken = |kind, bound| {
-            let actual = [
-                Fact::Event(event),
-                Fact::Pause(pause),
-                Fact::Cause(cause.clone()),
-            ];
+        let broken = |kind, bound, (pause, cause)| {
+            let actual = [Fact::Event(event), Fact::Pause(pause), Fact::Cause(cause)];
             Broken {
                 mismatch: Mismatch::new(kind, [Fact::Within(bound)], actual),
                 evidence: evidence.clone(),
             }
         };
-        let at_most = self.at_most.map(|bound| events.index.history.scaled(bound));
+        let at_most = self.at_most.map(|bound| history.scaled(bound));
         if let Some(bound) = at_most.filter(|bound| late > *bound) {
-            let held_up = events.index.history.held_up(edge.at, arrival.at());
+            let held_up = history.held_up(edge.at, arrival.at());
             if late.saturating_sub(held_up) <= bound {
                 return Unproven(own_fault(event, &came, held_up));
             }
-            return broken(Kind::TooLate, bound);
+            return broken(Kind::TooLate, bound, (pause, cause));
         }
         // Workloads and grace periods of a case are scaled as well, and never shrunk.
-        let at_least = self
-            .at_least
-            .map(|bound| events.index.history.scaled(bound).max(bound));
+        let at_least = self.at_least.map(|bound| history.scaled(bound).max(bound));
         if let Some(bound) = at_least.filter(|bound| too_early || late < *bound) {
             // What both of them were read late for may have come long after one another.
             let last = edge.at.max(arrival.at());
-            if let Some(held_up) = events.index.history.held_up_before(last, bound) {
+            if let Some(held_up) = history.held_up_before(last, bound) {
                 return Unproven(own_fault(event, &came, held_up));
             }
-            return broken(Kind::TooEarly, bound);
+            return broken(Kind::TooEarly, bound, (pause, cause));
+        }
+        // The time that the runtime says has the same bound.
+        let own = arrival.event().own_status();
+        let own = own.filter(|_| event == EventKind::Stopped && history.clock_set_by().is_none());
+        if let (Some(bound), Some(own)) = (at_least, own)
+            && own.finished_at.0 != 0
+        {
+            let said = span(
+                edge.at.realtime_ns,
+                own.finished_at.0.saturating_add(TICK_NS),
+            );
+            if said < bound {
+                let cause = format!("after {}, by its finished_at", edge_name(self.after));
+                return broken(Kind::TooEarly, bound, (said, cause));
+            }
         }
         Holds
     }
@@ -183,6 +193,23 @@ mod tests {
             "pod run; c create; c stop begins; pass 1998ms; c STOPPED; c stop returns; end",
             expect![[r#"
             ORD-01 at #5 #6: c (c.0.beef): expected STOPPED not before 2s have passed: 1.999s after StopContainer was called
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_end_that_the_runtime_says_was_too_early() {
+        let stopped = "pod run; c create; c start; c stop begins; pass 3s; c STOPPED";
+        for finished in ["", "finished=-1s"] {
+            let script = format!("{stopped} {finished}; c stop returns; end");
+            check(BETWEEN, &script, expect!["holds"]);
+        }
+        let script = format!("{stopped} finished=-1100ms; c stop returns; end");
+        check(
+            BETWEEN,
+            &script,
+            expect![[r#"
+            ORD-01 at #7 #8: c (c.0.beef): expected STOPPED not before 2s have passed: 1.911s after StopContainer was called, by its finished_at
         "#]],
         );
     }

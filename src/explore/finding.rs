@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::outcome::{Kind, Level, Outcome, RunReport, Seen, Signature, Verdict, Violation};
-use crate::verdicts::{Known, KnownFault};
+use crate::verdicts::Known;
 
 /// The identity of a finding: the broken rule and the kind of the violation; or why a walk could
 /// not be decided.
@@ -60,7 +60,7 @@ pub(super) fn findings(report: &RunReport, known: &Known) -> Vec<Finding> {
             let finding = broken(outcome, violation, known);
             found.entry(finding.key.clone()).or_insert(finding);
         }
-        if let Some(finding) = undecided(outcome, known) {
+        if let Some(finding) = undecided(outcome) {
             found.entry(finding.key.clone()).or_insert(finding);
         }
     }
@@ -108,26 +108,18 @@ fn explanation(rule: Option<&str>, signature: Signature, known: &Known) -> Optio
     entry.map(|entry| format!("{}, {}", entry.case, entry.explanation()))
 }
 
-fn undecided(outcome: &Outcome, known: &Known) -> Option<Finding> {
+fn undecided(outcome: &Outcome) -> Option<Finding> {
     if outcome.is_invariant() || outcome.verdict != Verdict::Error {
         return None;
     }
     let reason = outcome.reason.clone().unwrap_or_default();
-    let mut faults = known.faults_here();
-    let fault = faults.find(|fault| {
-        let any_case = KnownFault {
-            cases: None,
-            ..KnownFault::clone(fault)
-        };
-        any_case.explains(&outcome.id, &reason)
-    });
     Some(Finding {
         key: Key::Undecided(stable(&reason)),
         level: Level::Must,
         name: String::new(),
         sentence: String::new(),
         words: (String::new(), reason),
-        known: fault.map(|fault| format!("{} ({})", fault.reason.trim(), fault.link)),
+        known: None,
     })
 }
 

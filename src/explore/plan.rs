@@ -128,6 +128,7 @@ pub(super) fn subject(step: &Step) -> Option<&str> {
         Step::Kill(it) => &it.container,
         Step::Signal(it) => &it.container,
         Step::Exec(it) => &it.container,
+        Step::Update(it) => &it.container,
         Step::ProcessExited(it) => &it.container,
         Step::KillMonitor(it) => &it.container,
         Step::FreezeMonitor(it) => &it.container,

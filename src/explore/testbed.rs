@@ -202,7 +202,6 @@ fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, Expl
     Ok(known.for_a_run(JudgedRun {
         facts: RuntimeFacts::of(&report.info),
         began: report.began,
-        partial: true,
     }))
 }
 

@@ -314,6 +314,7 @@ impl World {
             }
             Step::Await(it) => self.wait(&it.of, it.event),
             Step::Exec(it) => self.exec(it),
+            Step::Update(it) => self.adjust(&it.container),
             Step::Relist(it) => self.relist(&it.sandbox),
             Step::ListWithFilters(it) => self.filtered(&it.sandbox),
             Step::Call(it) => self.call(it.of.as_deref()),
@@ -442,6 +443,7 @@ fn set_end(step: &mut Step, end: CallOutcome) {
         Step::Stop(it) if it.abandon_after.is_none() => it.expect = end,
         Step::Remove(it) => it.expect = end,
         Step::Exec(it) => it.expect = end,
+        Step::Update(it) => it.expect = end,
         _ => {}
     }
 }

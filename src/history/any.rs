@@ -38,6 +38,10 @@ pub(super) fn texts(from: &mut Unstructured<'_>) -> Result<Vec<String>> {
     Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
 }
 
+pub(super) fn limits(from: &mut Unstructured<'_>) -> Result<Labels> {
+    Ok(resources(from)?.unwrap_or_default())
+}
+
 /// Resources that the CRI has a name for.
 pub(super) fn resources(from: &mut Unstructured<'_>) -> Result<Option<Labels>> {
     const NUMBERS: [&str; 7] = [

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 #[cfg(test)]
 use super::any;
+use super::container::Limits;
 use super::ids::cut;
 use super::protobuf::{message, messages, written_as};
 use super::status::ImageSpec;
 use super::{
     ContainerId, ContainerListing, ContainerReport, ContainerSpec, ContainerState, ImageListing,
-    Labels, NoEventCall, PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState,
+    Labels, NamespaceMode, Namespaces, NoEventCall, PodUid, SandboxId, SandboxListing,
+    SandboxReport, SandboxState,
 };
 use crate::escape::printable;
 
@@ -69,6 +71,12 @@ messages! {
             /// The file that the runtime writes, as it sees it.
             location: String = 2,
         }: "CheckpointContainer",
+        UpdateContainerResources {
+            container: ContainerId = 1,
+            /// The resources to set, by the CRI's names; the others keep their values.
+            #[cfg_attr(test, arbitrary(with = any::limits))]
+            resources: Labels as Limits = 2,
+        }: "UpdateContainerResources",
         /// A call that changes no state, with the id of its subject; empty if that has none.
         #[cfg_attr(test, arbitrary(skip))]
         NoEventCall(NoEventCall, String),
@@ -90,6 +98,19 @@ written_as! {
     ImageReference as ImageSpec {
         |reference| ImageSpec::named(&reference.0),
         |spec| Ok(ImageReference(spec.image.to_string()))
+    }
+}
+
+impl SandboxSpec {
+    /// The host's network by default, so that no CNI plugin is needed, and a PID namespace for each
+    /// container unless they share one.
+    pub fn namespaces(&self) -> Namespaces {
+        let mode = |is_own, other| if is_own { NamespaceMode::Pod } else { other };
+        Namespaces {
+            network: mode(self.own_network, NamespaceMode::Node),
+            pid: mode(self.shared_pid, NamespaceMode::Container),
+            ipc: NamespaceMode::Pod,
+        }
     }
 }
 
@@ -132,6 +153,7 @@ impl Request {
             | Self::RemoveContainer(_)
             | Self::RemoveImage(_)
             | Self::CheckpointContainer { .. }
+            | Self::UpdateContainerResources { .. }
             | Self::NoEventCall(..) => "",
         }
     }
@@ -350,6 +372,13 @@ impl fmt::Display for CallFault {
 }
 
 impl std::error::Error for CallFault {}
+
+impl CallFault {
+    /// The failure of a call of this method, in words.
+    pub fn of(&self, method: &str) -> String {
+        format!("{method} failed: {self}")
+    }
+}
 
 /// A gRPC status code, by its number on the wire.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]

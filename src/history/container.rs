@@ -223,6 +223,10 @@ impl ContainerSpec {
     }
 }
 
+/// Resources to set, as `runtime.v1.LinuxContainerResources`.
+#[derive(Clone)]
+pub(super) struct Limits(pub(super) Labels);
+
 /// The resources that are set, as `runtime.v1.ContainerResources`.
 struct Resources(Option<Labels>);
 
@@ -235,7 +239,7 @@ message! {
 message! {
     /// `runtime.v1.LinuxContainerResources`.
     #[derive(Default)]
-    struct LinuxResources {
+    pub(super) struct LinuxResources {
         cpu_period: i64 = 1,
         cpu_quota: i64 = 2,
         cpu_shares: i64 = 3,
@@ -250,7 +254,7 @@ message! {
 }
 
 message! {
-    struct HugepageLimit {
+    pub(super) struct HugepageLimit {
         page_size: String = 1,
         limit: u64 = 2,
     }
@@ -340,6 +344,10 @@ written_as! {
         |reported| Ok(Resources(reported.map(|reported: ContainerResources| {
             reported.linux.unwrap_or_default().set()
         })))
+    }
+    Limits as Option<LinuxResources> {
+        |limits| Some(LinuxResources::of(&limits.0)),
+        |linux| Ok(Limits(linux.map(LinuxResources::set).unwrap_or_default()))
     }
     LinuxUser as Option<ContainerUser> {
         |user| user.0.clone().map(|user| ContainerUser { linux: Some(user) }),

@@ -142,6 +142,28 @@ impl From<SandboxStatus> for SandboxReport {
     }
 }
 
+numbers! {
+    /// `runtime.v1.NamespaceMode`.
+    #[derive(Default)]
+    pub enum NamespaceMode {
+        #[default]
+        Pod = 0 "POD",
+        Container = 1 "CONTAINER",
+        Node = 2 "NODE",
+        Target = 3 "TARGET",
+    }
+}
+
+message! {
+    /// `runtime.v1.NamespaceOption`, as far as pods set it.
+    #[derive(Default, Eq)]
+    pub struct Namespaces {
+        network: NamespaceMode = 1,
+        pid: NamespaceMode = 2,
+        ipc: NamespaceMode = 3,
+    }
+}
+
 message! {
     /// `runtime.v1.PodSandboxStatus`, as far as rules read it.
     #[derive(Default)]
@@ -153,6 +175,8 @@ message! {
         /// The pod's addresses, the primary one first; empty on the host network.
         #[cfg_attr(test, arbitrary(with = any::texts))]
         ips: Vec<String> as Addresses = 5,
+        /// Absent if the runtime does not report them.
+        namespaces: Option<Namespaces> as SandboxLinux = 6,
         labels: Labels = 7,
         annotations: Labels = 8,
         /// The runtime handler that runs it; empty for the default one.
@@ -276,6 +300,21 @@ message! {
     }
 }
 
+/// The namespaces of a pod, as `runtime.v1.LinuxPodSandboxStatus`.
+struct SandboxLinux(Option<Namespaces>);
+
+message! {
+    struct LinuxStatus {
+        namespaces: Option<NamespaceStatus> = 1,
+    }
+}
+
+message! {
+    struct NamespaceStatus {
+        options: Option<Namespaces> = 2,
+    }
+}
+
 /// The name of an image, as `runtime.v1.ImageSpec`.
 struct ImageName(Option<Text>);
 
@@ -310,6 +349,15 @@ written_as! {
                 std::iter::once(network.ip).chain(others)
             });
             Ok(Addresses(ips.filter(|ip| !ip.is_empty()).collect()))
+        }
+    }
+    SandboxLinux as Option<LinuxStatus> {
+        |linux| linux.0.clone().map(|options| LinuxStatus {
+            namespaces: Some(NamespaceStatus { options: Some(options) }),
+        }),
+        |linux| {
+            let namespaces = linux.and_then(|linux: LinuxStatus| linux.namespaces);
+            Ok(SandboxLinux(namespaces.and_then(|namespaces| namespaces.options)))
         }
     }
     ImageName as Option<ImageSpec> {

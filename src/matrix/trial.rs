@@ -114,13 +114,16 @@ fn clean(
         .and_then(|file| Known::parse(file).ok())
         .unwrap_or_default();
     let plain = variation == VARIATIONS[0].0;
-    let attempt = || {
-        let selection = Selection::default();
+    let attempt = |undecided: Option<&Result<Alarms, RunError>>| {
+        let undecided = undecided.and_then(|tried| tried.as_ref().ok());
+        let selection = Selection {
+            filters: undecided.map_or_else(Vec::new, Alarms::cases),
+            ..Selection::default()
+        };
         let report = run(target.clone(), selection, known.cloned(), cases, options)?;
         let listed = listed.clone().for_a_run(JudgedRun {
             facts: RuntimeFacts::of(&report.info),
             began: report.began,
-            partial: true,
         });
         Ok(Alarms::from_report(&report, plain, &listed, cases))
     };
@@ -158,7 +161,8 @@ fn noticed(
         .map(|case| case.id.clone())
         .filter(|id| shown(id))
         .collect();
-    let attempt = || match run(target.clone(), selection.clone(), None, cases, options) {
+    let attempt = |_: Option<&_>| match run(target.clone(), selection.clone(), None, cases, options)
+    {
         Ok(report) => (report.outcomes, report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(error_chain(&fault))),
     };
@@ -174,21 +178,21 @@ fn noticed(
     })
 }
 
-/// The result of the first attempt that is decided, or of the last one.
+/// The result of the first attempt that is decided, or of the last one. Each gets the one before.
 fn until_decided<T>(
-    attempt: impl Fn() -> T,
+    attempt: impl Fn(Option<&T>) -> T,
     is_undecided: impl Fn(&T) -> bool,
     alone: &RwLock<()>,
 ) -> T {
     let beside = alone.read().unwrap_or_else(PoisonError::into_inner);
-    let mut result = attempt();
+    let mut result = attempt(None);
     drop(beside);
     for _ in 1..ATTEMPTS {
         if !is_undecided(&result) {
             break;
         }
         let _alone = alone.write().unwrap_or_else(PoisonError::into_inner);
-        result = attempt();
+        result = attempt(Some(&result));
     }
     result
 }
@@ -290,6 +294,16 @@ impl Alarms {
         !self.outcomes.is_empty()
             && self.faults.is_empty()
             && verdicts.all(|verdict| verdict == Verdict::Inconclusive)
+    }
+
+    /// The cases that make them; all, as none, if an invariant does.
+    fn cases(&self) -> Vec<String> {
+        let ids = self.outcomes.iter().map(|outcome| outcome.id.to_string());
+        let ids: Vec<String> = ids.collect();
+        if ids.iter().any(|id| is_invariant(id)) {
+            return Vec::new();
+        }
+        ids
     }
 
     fn described(&self) -> Vec<String> {
@@ -414,7 +428,7 @@ mod tests {
         let runs_until_decided = |decided_at: usize| {
             let runs = std::cell::Cell::new(0);
             let alone = RwLock::new(());
-            let attempt = || {
+            let attempt = |_: Option<&_>| {
                 let is_alone = alone.try_read().is_err();
                 assert_eq!(is_alone, runs.get() > 0, "a repeated trial is alone");
                 runs.set(runs.get() + 1);

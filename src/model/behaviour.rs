@@ -302,6 +302,8 @@ with_defaults! {
         pub loses_interrupted_stops: bool = false,
         /// Whether containers that were never started are lost when the runtime is killed.
         pub loses_created_containers: bool = false,
+        /// Whether a restart shows containers whose start failed as created.
+        pub forgets_failed_starts: bool = false,
         /// Whether a runtime waits for its subscribers to leave before it stops.
         pub stops_after_streams: bool = false,
         /// Whether streams stay open, and silent, when the runtime ends: another process keeps

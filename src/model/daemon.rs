@@ -64,6 +64,7 @@ impl Machine {
         self.up = true;
         self.early_until = later(self.now, self.behaviour.scaled(EARLY));
         self.recover_exits();
+        self.forget_failed_starts();
         self.lose_monitors();
     }
 
@@ -97,6 +98,18 @@ impl Machine {
                 self.deaf_until = later(self.now, self.behaviour.scaled(time));
             }
             Restart::Forgets => {}
+        }
+    }
+
+    /// Shows containers whose start failed as created, if so configured.
+    fn forget_failed_starts(&mut self) {
+        let forgets = self.behaviour.forgets_failed_starts;
+        let all = self.containers.values_mut().filter(|_| forgets);
+        for container in all.filter(|it| it.status.started_at.0 == 0) {
+            let status = &mut container.status;
+            status.state = ContainerState::Created;
+            (status.finished_at, status.exit_code) = (RuntimeNanos(0), 0);
+            (status.reason, status.message) = Default::default();
         }
     }
 

@@ -12,7 +12,7 @@ use super::containers::{Container, no_container};
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::{ProcessExit, ProcessPlan};
 use crate::history::{
-    CallFault, ContainerId, ContainerSpec, ContainerState, EventKind, Flaw, HostInstant,
+    CallFault, ContainerId, ContainerSpec, ContainerState, EventKind, Flaw, HostInstant, Labels,
     NoEventCall, NoEventCallTarget, Reply, RuntimeNanos, SandboxId, Signal, StatusCode,
 };
 use crate::host::Condition;
@@ -157,6 +157,21 @@ impl Machine {
             return Err(fault(StatusCode::NOT_FOUND, format!("no {id}")));
         }
         self.announce_spuriously(NonTransition::NoEventCall, EventKind::Started, &container);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn update(&mut self, id: &ContainerId, given: &Labels) -> Result<Reply, CallFault> {
+        let container = self
+            .containers
+            .get_mut(id)
+            .ok_or_else(|| no_container(id))?;
+        let resources = container.status.setup.resources.get_or_insert_default();
+        resources.extend(
+            given
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        self.announce_spuriously(NonTransition::NoEventCall, EventKind::Started, id);
         Ok(Reply::Done)
     }
 

@@ -271,6 +271,10 @@ impl Machine {
                 container,
                 location,
             } => self.checkpoint_container(container, location),
+            Request::UpdateContainerResources {
+                container,
+                resources,
+            } => self.update(container, resources),
             Request::NoEventCall(call, id) => self.answer_no_event_call(*call, id),
         })
     }

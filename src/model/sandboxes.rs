@@ -38,6 +38,7 @@ impl Sandbox {
             state: self.state,
             created_at: self.created_at,
             ips: self.addresses.clone(),
+            namespaces: Some(self.spec.namespaces()),
             labels: self.spec.labels.clone(),
             annotations: self.spec.annotations.clone(),
             runtime_handler: self.spec.runtime_handler.clone(),

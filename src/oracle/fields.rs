@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::history::{
-    ContainerListing, ContainerMetadata, ContainerSpec, ContainerStatus, Mount, SandboxListing,
-    SandboxMetadata, SandboxSpec, SandboxStatus, Text, User,
+    ContainerListing, ContainerMetadata, ContainerSpec, ContainerStatus, Mount, Namespaces,
+    SandboxListing, SandboxMetadata, SandboxSpec, SandboxStatus, Text, User,
 };
 
 /// A message about one container or sandbox.
@@ -60,6 +60,8 @@ pub(super) struct Field {
     pub(super) read: for<'a> fn(Message<'a>) -> Option<Value<'a>>,
     /// Its value in the request; `None` if that does not determine it.
     pub(super) made: for<'a> fn(Made<'a>) -> Option<Value<'a>>,
+    /// Whether `UpdateContainerResources` sets entries of it.
+    pub(super) is_updated: bool,
 }
 
 impl Field {
@@ -76,6 +78,7 @@ const FIELD: Field = Field {
     is_alike: true,
     read: |_| None,
     made: |_| None,
+    is_updated: false,
 };
 
 const NEEDED: Field = Field {
@@ -139,8 +142,6 @@ pub(super) const FIELDS: &[Field] = &[
     },
     Field {
         name: "created_at",
-        // CRI-O's lists have the time of the OCI runtime, and its statuses its own.
-        is_alike: false,
         read: of!(Message:
             Status(status) => number(status.created_at.0),
             Item(item) => number(item.created_at.0),
@@ -254,8 +255,11 @@ pub(super) const FIELDS: &[Field] = &[
     Field {
         name: "resources",
         since: Since::Running,
-        read: of!(Message: Status(status) => map(status.setup.resources.as_ref()?)),
+        read: of!(Message:
+            Status(status) => status.setup.resources.as_ref().map_or(NO_ENTRIES, |set| map(set))
+        ),
         made: of!(Made: Container(spec) => limits(spec)),
+        is_updated: true,
         ..FIELD
     },
     Field {
@@ -270,6 +274,12 @@ pub(super) const FIELDS: &[Field] = &[
         read: of!(Message:
             Sandbox(status) => Value::Texts(&status.ips).if_set()
         ),
+        ..FIELD
+    },
+    Field {
+        name: "namespaces",
+        read: of!(Message: Sandbox(status) => status.namespaces.as_ref().map(namespaces)),
+        made: of!(Made: Sandbox(spec) => namespaces(&spec.namespaces())),
         ..FIELD
     },
     Field {
@@ -309,8 +319,15 @@ fn number<'a>(value: impl Into<i64>) -> Value<'a> {
     Value::Number(value.into())
 }
 
+pub(super) const NO_ENTRIES: Value<'_> = Value::Map(Cow::Owned(BTreeMap::new()));
+
 fn map(value: &BTreeMap<Text, Text>) -> Value<'_> {
     Value::Map(Cow::Borrowed(value))
+}
+
+fn namespaces<'a>(of: &Namespaces) -> Value<'a> {
+    let Namespaces { network, pid, ipc } = of;
+    Value::Text(format!("network {network}, pid {pid}, ipc {ipc}").into())
 }
 
 fn mounts<'a>(mut mounts: Vec<Mount>) -> Value<'a> {
@@ -326,6 +343,14 @@ fn limits(spec: &ContainerSpec) -> Option<Value<'_>> {
 }
 
 impl Value<'_> {
+    /// The map with entries that replace its own.
+    pub(super) fn updated(self, by: &BTreeMap<Text, Text>) -> Self {
+        let Self::Map(map) = self else { return self };
+        let mut map = map.into_owned();
+        map.extend(by.clone());
+        Self::Map(Cow::Owned(map))
+    }
+
     fn if_set(self) -> Option<Self> {
         self.is_set().then_some(self)
     }

@@ -33,6 +33,8 @@ pub(crate) struct Object<'a> {
     pub(crate) creation: Option<&'a Call>,
     /// The successful `StartContainer`.
     pub(crate) start: Option<&'a Call>,
+    /// Each `UpdateContainerResources` that succeeded.
+    pub(crate) updates: Vec<&'a Call>,
     /// Those that start, stop or remove it, successful or not.
     pub(crate) calls: Vec<&'a Call>,
     /// The position of a container's sandbox.
@@ -169,6 +171,7 @@ impl<'a> Object<'a> {
             subject,
             creation: None,
             start: None,
+            updates: Vec::new(),
             calls: Vec::new(),
             sandbox: None,
             statements: Vec::new(),
@@ -319,6 +322,12 @@ impl<'a> Objects<'a> {
                 _,
             ) => (id.as_str(), false),
             (Request::StopSandbox(id) | Request::RemoveSandbox(id), _) => (id.as_str(), false),
+            (Request::UpdateContainerResources { container, .. }, Some(Ok(_))) => {
+                if let Some(object) = self.get_mut(container.as_str()) {
+                    object.updates.push(call);
+                }
+                return;
+            }
             _ => return,
         };
         let Some(object) = self.get_mut(id) else {

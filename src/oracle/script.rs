@@ -127,6 +127,7 @@ impl Script {
             ["end"] => self.end(StepsEnd::Complete),
             ["end", "unmet"] => self.end(StepsEnd::Unmet),
             ["end", "error"] => self.end(StepsEnd::Error("interrupted".to_owned())),
+            ["end", "refused"] => self.end_refused(),
             ["end", "inconclusive"] => self.end(StepsEnd::Inconclusive("no race".to_owned())),
             ["end", "not-applicable"] => self.end(StepsEnd::NotApplicable("refused".to_owned())),
             ["kills" | "held", ..] => self.fact(words),
@@ -179,6 +180,26 @@ impl Script {
 
     fn end(&mut self, end: StepsEnd) {
         self.record(Body::StepsEnded { case: CASE, end });
+    }
+
+    /// The steps end with the last call that failed.
+    fn end_refused(&mut self) {
+        let faults = self
+            .entries
+            .iter()
+            .rev()
+            .find_map(|entry| match &entry.body {
+                Body::CallEnded {
+                    call,
+                    result: Err(fault),
+                    ..
+                } => Some((*call, fault.clone())),
+                _ => None,
+            });
+        let (CallId(call), fault) = faults.expect("a call has failed");
+        let place = usize::try_from(call - 1).expect("calls are counted from 1");
+        let method = self.calls[place].1.method();
+        self.end(StepsEnd::Error(fault.of(method)));
     }
 
     /// `run again=pod`, `create in=pod exit=42 mode=ignore joins=c`, `start`, `stop`, `remove`,

@@ -15,7 +15,8 @@ pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
         | Request::ContainerStatus(on)
         | Request::StopContainer { container: on, .. }
         | Request::ExecSync { container: on, .. }
-        | Request::CheckpointContainer { container: on, .. } => on == id,
+        | Request::CheckpointContainer { container: on, .. }
+        | Request::UpdateContainerResources { container: on, .. } => on == id,
         Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on) => {
             ContainerId::from(on) == *id
         }

@@ -389,10 +389,10 @@ kinds! {
         "Events take longer on their way than a check allows."
         "{event} within {within}, 99 of 100 within {p99}"
         "median {median}, p99 {p99}, worst {worst} of {count}";
-    "teardown-failed" TeardownFailed Current
-        "A call that stops or removes what a case has left failed."
+    "call-refused" CallRefused Current
+        "A call of a step that must succeed failed, or one that stops or removes what a case has left."
         "{method} to succeed"
-        "{text}: {because}";
+        "{text}";
     "unanswered" Unanswered Current
         "A call had no answer within its deadline."
         "an answer of {method} within {within}"

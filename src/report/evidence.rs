@@ -166,7 +166,8 @@ pub(super) fn subject(request: &Request) -> Option<&str> {
         | Request::ContainerStatus(id)
         | Request::StopContainer { container: id, .. }
         | Request::ExecSync { container: id, .. }
-        | Request::CheckpointContainer { container: id, .. } => Some(id.as_str()),
+        | Request::CheckpointContainer { container: id, .. }
+        | Request::UpdateContainerResources { container: id, .. } => Some(id.as_str()),
         Request::NoEventCall(_, id) if !id.is_empty() => Some(id),
         _ => None,
     }

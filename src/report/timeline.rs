@@ -23,8 +23,8 @@ use words::{
 
 use super::printable::{cut, short_id, signed_span, span};
 use crate::history::{
-    Body, CallFault, CallId, CaseRun, ContainerStatus, Entry, Event, HostInstant, Reply, Request,
-    SandboxReport, SandboxStatus, Seq, Shared, SubscriptionId,
+    Body, CallFault, CallId, CaseRun, ContainerId, ContainerStatus, Entry, Event, HostInstant,
+    Labels, Reply, Request, SandboxReport, SandboxStatus, Seq, Shared, SubscriptionId,
 };
 
 pub(super) use words::{Brief, attempted};
@@ -258,13 +258,12 @@ impl<'a> Timeline<'a> {
             Request::FindContainers(filter) => {
                 let id = filter.id.as_ref().map(|id| self.name(id.as_str()));
                 let state = filter.state.map(|state| state.to_string());
-                let sandbox = filter.sandbox.as_ref();
-                let sandbox = sandbox.map(|id| self.name(id.as_str()));
+                let sandbox = filter.sandbox.as_ref().map(|id| self.name(id.as_str()));
                 format!("{method}{}", filtered([id, state, sandbox]))
             }
             Request::RunSandbox(spec) => {
-                let name = self.qualified(cut(&spec.binding, MESSAGE), case);
-                format!("{method} {name}")
+                let name = cut(&spec.binding, MESSAGE);
+                format!("{method} {}", self.qualified(name, case))
             }
             Request::StopSandbox(id) | Request::RemoveSandbox(id) | Request::SandboxStatus(id) => {
                 format!("{method} {}", self.name_and_id(id.as_str()))
@@ -276,13 +275,10 @@ impl<'a> Timeline<'a> {
             }
             Request::StartContainer(id)
             | Request::RemoveContainer(id)
-            | Request::ContainerStatus(id) => {
-                format!("{method} {}", self.name_and_id(id.as_str()))
-            }
+            | Request::ContainerStatus(id) => self.on(method, id),
             Request::StopContainer { container, grace } => {
-                let container = self.name_and_id(container.as_str());
                 let grace = humantime::format_duration(*grace);
-                format!("{method} {container}, grace {grace}")
+                format!("{}, grace {grace}", self.on(method, container))
             }
             Request::ListContainers { sandbox, .. } => match sandbox {
                 Some(sandbox) => format!("{method} of {}", self.name(sandbox.as_str())),
@@ -304,13 +300,22 @@ impl<'a> Timeline<'a> {
             Request::CheckpointContainer {
                 container,
                 location,
-            } => {
-                let container = self.name_and_id(container.as_str());
-                format!("{method} {container} to {}", cut(location, MESSAGE))
-            }
+            } => format!(
+                "{} to {}",
+                self.on(method, container),
+                cut(location, MESSAGE)
+            ),
+            Request::UpdateContainerResources {
+                container,
+                resources,
+            } => self.on(method, container) + &set(resources),
             Request::NoEventCall(_, id) if id.is_empty() => method.to_owned(),
             Request::NoEventCall(_, id) => format!("{method} {}", self.name_and_id(id)),
         }
+    }
+
+    fn on(&self, method: &str, container: &ContainerId) -> String {
+        format!("{method} {}", self.name_and_id(container.as_str()))
     }
 
     fn reply(&self, reply: &Reply) -> String {
@@ -420,6 +425,14 @@ impl Begun<'_> {
 }
 
 /// The filter of a list without its labels: the id, the state and the sandbox.
+/// Resources to set, in words.
+fn set(resources: &Labels) -> String {
+    let words = resources
+        .iter()
+        .map(|(name, value)| format!(", {name} {value}"));
+    cut(&words.collect::<String>(), MESSAGE)
+}
+
 fn filtered([id, state, sandbox]: [Option<String>; 3]) -> String {
     let state = state.map(|state| format!(" {state}"));
     let id = id.map(|id| format!(" {id}"));
@@ -455,6 +468,7 @@ pub(super) fn asks_only(request: &Request) -> bool {
         | Request::ListImages
         | Request::ExecSync { .. }
         | Request::CheckpointContainer { .. }
+        | Request::UpdateContainerResources { .. }
         | Request::NoEventCall(..) => false,
     }
 }

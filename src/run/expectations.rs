@@ -99,8 +99,7 @@ pub enum ExpectationsError {
     #[error(
         "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
          and `link`, and may have `when`, `in`, `finding`, `sometimes`, `rate`, `at-most`, `fixed-in` \
-         and `expires`; each under `faults:` has `message`, `reason` and `link`, and may have `when` \
-         and `in`"
+         and `expires`"
     )]
     Parse {
         path: PathBuf,

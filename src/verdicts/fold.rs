@@ -210,7 +210,7 @@ impl Verdicts {
         let known = &self.plan.known;
         let pause = self.ended.as_ref().and_then(|(_, end)| end.pause());
         RunReport {
-            notes: pause.into_iter().chain(known.notes(&outcomes)).collect(),
+            notes: pause.into_iter().chain(known.notes()).collect(),
             expired: known.expired().map(|entry| entry.case.clone()).collect(),
             info: self.info.clone(),
             began: self.began,

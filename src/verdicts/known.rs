@@ -14,7 +14,7 @@ use crate::history::{ExpectationFile, HostInstant};
 use crate::outcome::{Kind, Outcome, Seen, Verdict};
 use crate::yaml;
 
-pub use entry::{KnownFailure, KnownFault, Rate};
+pub use entry::{KnownFailure, Rate};
 pub(super) use texts::stable;
 pub use texts::{Signatures, Texts};
 use when::Version;
@@ -24,15 +24,9 @@ pub use when::{RuntimeFacts, Versions, When};
 /// not apply to foreign pods.
 pub(super) const WATCH: &str = "watch";
 
-/// The minimum length of a message that identifies a fault, in bytes.
-const SHORTEST_MESSAGE: usize = 12;
-
 /// The known failures of one runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a file with `runtime:` and `known:`, and perhaps `faults:`"
-)]
+#[serde(deny_unknown_fields, expecting = "a file with `runtime:` and `known:`")]
 pub struct Known {
     /// The runtime's name for itself, or `any`; a written file also has its version.
     pub runtime: String,
@@ -43,9 +37,6 @@ pub struct Known {
     #[serde(default)]
     pub runs: Option<u32>,
     pub known: Vec<KnownFailure>,
-    /// Intermittent faults that leave a case undecided.
-    #[serde(default)]
-    pub faults: Vec<KnownFault>,
     #[serde(skip)]
     path: String,
     #[serde(skip)]
@@ -58,8 +49,6 @@ pub struct JudgedRun {
     /// The facts about its runtime.
     pub facts: RuntimeFacts,
     pub began: HostInstant,
-    /// Whether cases are missing: a fault may not occur because its case is not run.
-    pub partial: bool,
 }
 
 /// The decided cases, for which a passed invariant is proven.
@@ -112,9 +101,8 @@ impl Known {
         Self { run, ..self }
     }
 
-    /// Notes on expired entries, and on faults that explain none of the run's outcomes, one
-    /// sentence each.
-    pub fn notes(&self, outcomes: &[Outcome]) -> Vec<String> {
+    /// Notes on expired entries, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
         let expired = self.expired().filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
             Some(format!(
@@ -122,40 +110,13 @@ impl Known {
                  {case} is mended, and remove it or give it another day"
             ))
         });
-        expired.chain(self.stale_faults(outcomes)).collect()
+        expired.collect()
     }
 
     /// The expired entries for the run's runtime.
     pub fn expired(&self) -> impl Iterator<Item = &KnownFailure> {
         let here = self.known.iter().filter(|entry| self.concerns(entry));
         here.filter(|entry| entry.is_over(self.run.began))
-    }
-
-    /// A partial selection of cases need not meet all faults.
-    fn stale_faults<'a>(&'a self, outcomes: &'a [Outcome]) -> impl Iterator<Item = String> + 'a {
-        let is_met = |fault: &KnownFault| {
-            let open = |outcome: &&Outcome| outcome.verdict == Verdict::Inconclusive;
-            let mut excused = outcomes.iter().filter(open);
-            excused.any(|outcome| {
-                let reason = outcome.reason.as_deref();
-                reason.is_some_and(|reason| fault.explains(&outcome.id, reason))
-            })
-        };
-        let listed = self.faults_here().filter(|_| !self.run.partial);
-        let stale = listed.filter(move |fault| !is_met(fault));
-        stale.map(|KnownFault { message, .. }| {
-            format!(
-                "{}: the fault `{message}` has not come in this run; if it is mended, remove the \
-                 entry",
-                self.path
-            )
-        })
-    }
-
-    pub fn faults_here(&self) -> impl Iterator<Item = &KnownFault> {
-        let holds = |when: &When| when.holds(&self.run.facts);
-        let faults = self.faults.iter();
-        faults.filter(move |fault| fault.when.as_ref().is_none_or(holds))
     }
 
     /// The ids of all named cases and invariants.
@@ -165,9 +126,7 @@ impl Known {
             let cases = entry.cases.iter().flat_map(Texts::iter);
             cases.chain([&*entry.case])
         });
-        let of_faults = self.faults.iter().flat_map(|fault| &fault.cases);
-        let all = of_entries.chain(of_faults.flat_map(Texts::iter));
-        all.filter(|id| *id != WATCH)
+        of_entries.filter(|id| *id != WATCH)
     }
 
     /// Whether an entry applies to the run's runtime.
@@ -187,11 +146,9 @@ impl Known {
         self.of(id).any(|entry| entry.covers(seen))
     }
 
-    /// Marks a listed failure as known, a listed case that passed as unexpected, and an error with
-    /// a listed fault as inconclusive.
+    /// Marks a listed failure as known, and a listed case that passed as unexpected.
     pub fn apply(&self, outcome: &mut Outcome, decided: &Decided<'_>) {
         match outcome.verdict {
-            Verdict::Error => self.excuse(outcome),
             Verdict::Fail => {
                 let known = self.explaining(outcome).map(|entries| {
                     let race = entries.iter().all(|entry| entry.is_race());
@@ -212,7 +169,11 @@ impl Known {
                     ));
                 }
             }
-            Verdict::Known | Verdict::UnexpectedPass | Verdict::Skip | Verdict::Inconclusive => {}
+            Verdict::Known
+            | Verdict::UnexpectedPass
+            | Verdict::Skip
+            | Verdict::Inconclusive
+            | Verdict::Error => {}
         }
     }
 
@@ -269,16 +230,6 @@ impl Known {
         certain.find(proved)
     }
 
-    fn excuse(&self, outcome: &mut Outcome) {
-        let found = outcome.reason.as_deref().unwrap_or_default();
-        let mut faults = self.faults_here();
-        if let Some(fault) = faults.find(|fault| fault.explains(&outcome.id, found)) {
-            let KnownFault { reason, link, .. } = fault;
-            let reason = format!("a known fault, {reason} ({link}): {found}");
-            (outcome.verdict, outcome.reason) = (Verdict::Inconclusive, Some(reason));
-        }
-    }
-
     /// Reads the text of an expectation file.
     pub fn parse(file: &ExpectationFile) -> Result<Self, String> {
         let known: Self = yaml::read(&file.text).map_err(|fault| fault.to_string())?;
@@ -312,17 +263,6 @@ impl Known {
 
     /// The first entry that is certainly a mistake, if any.
     fn fault(&self) -> Option<String> {
-        let too_short = |message: &str| {
-            let longest = message.split('…').map(str::len).max();
-            longest.unwrap_or_default() < SHORTEST_MESSAGE
-        };
-        let mut messages = self.faults.iter().map(|fault| &fault.message);
-        if let Some(message) = messages.find(|message| too_short(message)) {
-            return Some(format!(
-                "faults: `{message}` would excuse too much: a message has at least \
-                 {SHORTEST_MESSAGE} bytes"
-            ));
-        }
         if let Some(entry) = self.known.iter().find(|entry| {
             let is_invariant = entry.case.starts_with("INV-");
             entry.cases.is_some() && !is_invariant
@@ -333,9 +273,7 @@ impl Known {
                  {case} is a case itself"
             ));
         }
-        let of_entries = self.known.iter().map(|entry| &entry.when);
-        let of_faults = self.faults.iter().map(|fault| &fault.when);
-        let mut conditions = of_entries.chain(of_faults).flatten();
+        let mut conditions = self.known.iter().flat_map(|entry| &entry.when);
         conditions
             .find_map(When::fault)
             .or_else(|| self.ambiguous())

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use rust_embed::RustEmbed;
 
 use super::known::{JudgedRun, Known, RuntimeFacts};
-use crate::case::{self, Case, Tier};
+use crate::case::{self, Case};
 use crate::history::{CaseRun, ExpectationFile, HostInstant, PlannedCase, RunInfo, RunPlan};
 use crate::limits;
 use crate::oracle::{INVARIANTS, Invariant};
@@ -121,14 +121,9 @@ impl Plan {
         };
         let (profiles, all_recorded) = judged(plan, selection, &mut faults);
         let partial = plan.partial || selection.is_partial() || !all_recorded;
-        let small = [Tier::Smoke, Tier::Core].map(|tier| Some(tier.to_string()));
-        let is_small = small.contains(&plan.tier);
-        let makes_no_calls = plan.watch_within.is_some();
-        let of_part = partial || is_small || makes_no_calls || profiles.len() < Profile::ALL.len();
         let run = JudgedRun {
             facts: RuntimeFacts::of(info),
             began,
-            partial: of_part,
         };
         let selection = &Selection {
             profiles: profiles.iter().copied().map(ProfileChoice::One).collect(),

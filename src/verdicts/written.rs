@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::known::{Known, KnownFailure, KnownFault, Rate, Signatures, Texts, stable};
+use super::known::{Known, KnownFailure, Rate, Signatures, Texts, stable};
 use crate::outcome::{Outcome, RunReport, Seen, Signature, Verdict};
 
 /// The head of the file.
@@ -35,12 +35,6 @@ const LONGEST_TEXT: usize = 500;
 /// The maximum number of entries of one invariant; more are combined into one.
 const MOST_ENTRIES: usize = 8;
 
-/// The beginnings of the reasons for errors of the suite itself.
-const OURS: [&str; 3] = ["not run: ", "the history ", "the suite itself failed"];
-
-/// The status of a lost runtime, which is no fault of a call.
-const LOST: &str = "UNAVAILABLE";
-
 /// The results of the runs for one case or invariant.
 #[derive(Default)]
 struct Judged<'a> {
@@ -61,8 +55,6 @@ struct File<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<u32>,
     known: &'a [KnownFailure],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    faults: &'a [KnownFault],
 }
 
 /// The input for a file.
@@ -76,13 +68,13 @@ struct Writing<'a> {
 
 /// The text of an expectation file with which no run would have had a failure: those entries of
 /// `known` that no run has shown to be fixed, and then one for each case that failed, in the order
-/// of the plan, for each kind of failure of an invariant, and for each error.
+/// of the plan, and for each kind of failure of an invariant.
 ///
 /// If the case of an entry failed in another way, its `finding` is extended; an expired entry that
 /// still fails loses its day. A failure in only some executions gets its rate, also if `known` is
 /// an unfinished draft of other runs.
 pub fn expectations(reports: &[RunReport], known: &Known) -> String {
-    let is_begun = known.known.is_empty() && known.faults.is_empty();
+    let is_begun = known.known.is_empty();
     let writing = Writing {
         reports,
         known,
@@ -100,17 +92,10 @@ pub fn expectations(reports: &[RunReport], known: &Known) -> String {
     let runtime = reports.first().map(|report| &report.info.runtime);
     let runtime = runtime.map(|it| format!("{} {}", it.runtime_name, it.runtime_version));
     let more = u32::try_from(reports.len()).unwrap_or(u32::MAX);
-    let faults: Vec<KnownFault> = known
-        .faults
-        .iter()
-        .cloned()
-        .chain(new_faults(reports, known))
-        .collect();
     let file = File {
         runtime: runtime.unwrap_or_default(),
         runs: writing.runs.map(|before| before.saturating_add(more)),
         known: &entries,
-        faults: &faults,
     };
     let text = serde_yaml::to_string(&file).expect("texts and lists can be written as YAML");
     format!("{HEAD}{text}")
@@ -288,43 +273,4 @@ fn shortened(actual: &str) -> String {
 /// All these findings, in order; `None` if they are too many for a file.
 fn all_of(findings: BTreeSet<Signature>) -> Option<Signatures> {
     Signatures::new(findings).filter(|findings| findings.iter().count() <= MOST_FINDINGS)
-}
-
-/// An entry for each kind of error, with its cases. All errors of an incomplete run come from its
-/// end.
-fn new_faults(reports: &[RunReport], known: &Known) -> Vec<KnownFault> {
-    let mut found = BTreeMap::<String, BTreeSet<String>>::new();
-    let whole = reports.iter().filter(|report| report.faults.is_empty());
-    for outcome in whole.flat_map(|report| &report.outcomes) {
-        if let Some(message) = message(outcome, known) {
-            let cases = found.entry(message).or_default();
-            cases.insert(outcome.id.to_string());
-        }
-    }
-    let fault = |(message, cases): (String, BTreeSet<String>)| KnownFault {
-        message,
-        when: None,
-        cases: Texts::new(cases),
-        reason: TODO.to_owned(),
-        link: TODO.to_owned(),
-        page: None,
-    };
-    found.into_iter().map(fault).collect()
-}
-
-/// The message that identifies an error, if it is one of a call.
-fn message(outcome: &Outcome, known: &Known) -> Option<String> {
-    let reason = outcome.reason.as_deref()?;
-    let is_ours = OURS.iter().any(|ours| reason.starts_with(ours)) || reason.contains(LOST);
-    let mut listed = known.faults.iter();
-    let is_listed = listed.any(|fault| fault.explains(&outcome.id, reason));
-    if outcome.verdict != Verdict::Error || is_ours || is_listed {
-        return None;
-    }
-    let message = stable(reason);
-    let end = message
-        .char_indices()
-        .map(|(at, _)| at)
-        .find(|at| *at > LONGEST_TEXT);
-    Some(message[..end.unwrap_or(message.len())].to_owned())
 }

@@ -8,21 +8,16 @@ mod node;
 mod relayed;
 mod scenarios;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use expect_test::expect;
 
 use super::notice::{Notice, json, line};
 use super::observer::{Observer, synced_pod};
 use crate::history::{
-    Body, ContainerId, ContainerMetadata, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    ExpectationFile, PodUid, RunEnd, RunInfo, RunPlan, SandboxId, SandboxMetadata, SandboxStatus,
-    Seq, Shared,
+    ContainerId, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind, PodUid,
+    SandboxId, SandboxMetadata, SandboxStatus, Shared,
 };
 use crate::outcome::{Profile, WatchTotals};
 use crate::pleg::POD_UID_LABEL;
-use crate::verdicts::{Scope, Verdicts};
 
 use node::{Node, at, nanos};
 
@@ -460,35 +455,4 @@ fn a_kubelets_panic_is_reported() {
     let notice = node.observer.event(at(1000), &event, 0);
     assert!(line(at(1000), &notice).contains("a kubelet would panic: "));
     assert_eq!(node.summary(at(1000)).panics, 1);
-}
-
-#[test]
-fn no_fault_of_a_call_is_awaited_as_a_watch_makes_none() {
-    let text = "runtime: any\nknown: []\n\
-                faults: [{message: lstat /proc/0/ns/ipc, reason: why, link: there}]\n";
-    let file = ExpectationFile {
-        path: "known.yaml".to_owned(),
-        text: text.to_owned(),
-    };
-    let notes = |watch_within| {
-        let plan = RunPlan {
-            watch_within,
-            expectations: Some(file.clone()),
-            ..RunPlan::default()
-        };
-        let mut verdicts = Verdicts::new(Scope::default());
-        let bodies = [
-            Body::RunBegan(RunInfo::default().into()),
-            Body::RunPlanned(plan.into()),
-            Body::CasesEnded,
-            Body::RunEnded(RunEnd::default()),
-        ];
-        for (seq, body) in (0..).map(Seq).zip(bodies) {
-            let at = at(seq.0);
-            verdicts.push(&Arc::new(Entry { seq, at, body }));
-        }
-        verdicts.report(None).notes
-    };
-    assert!(notes(None)[0].contains("has not come in this run"));
-    assert_eq!(notes(Some(Duration::from_secs(5))), [] as [&str; 0]);
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use cri_event_conformance::testing::case::{Case, load};
 use cri_event_conformance::testing::oracle::INVARIANTS;
-use cri_event_conformance::testing::verdicts::{Known, KnownFailure, KnownFault, Texts, builtin};
+use cri_event_conformance::testing::verdicts::{Known, KnownFailure, Texts, builtin};
 use expect_test::expect_file;
 
 use super::{root, word};
@@ -99,7 +99,6 @@ fn pages() -> Vec<Page> {
 struct Entries {
     measured: String,
     failures: Vec<KnownFailure>,
-    faults: Vec<KnownFault>,
 }
 
 impl Entries {
@@ -116,10 +115,8 @@ impl Entries {
 
     fn cases(&self) -> impl Iterator<Item = &str> {
         let of_failures = self.failures.iter().flat_map(|failure| &failure.cases);
-        let of_faults = self.faults.iter().flat_map(|fault| &fault.cases);
-        let named = of_failures.chain(of_faults);
         let own = self.failures.iter().map(|failure| &*failure.case);
-        named.flat_map(Texts::iter).chain(own)
+        of_failures.flat_map(Texts::iter).chain(own)
     }
 
     /// The first versions without it.
@@ -139,7 +136,6 @@ fn entries() -> BTreeMap<String, Entries> {
         runtime,
         measured,
         known,
-        faults,
         ..
     } in builtin()
     {
@@ -150,10 +146,6 @@ fn entries() -> BTreeMap<String, Entries> {
         for failure in known {
             let of_page = entries.entry(path(&failure.page)).or_default();
             of_page.failures.push(failure);
-        }
-        for fault in faults {
-            let of_page = entries.entry(path(&fault.page)).or_default();
-            of_page.faults.push(fault);
         }
         let of_runtime = format!("{runtime}/");
         for (_, of_page) in entries
@@ -210,17 +202,6 @@ fn measured(runtime: &str, entries: &Entries, cases: &[Case]) -> String {
             how_often(failure),
             failure.reason.trim(),
             failure.link,
-        );
-    }
-    for fault in &entries.faults {
-        let when = fault.when.as_ref().map(|when| format!(" {when}"));
-        let _ = writeln!(
-            text,
-            "| a call: `{}` | – | {runtime}{} | now and then | {} ([source]({})) |",
-            fault.message,
-            when.unwrap_or_default(),
-            fault.reason.trim(),
-            fault.link,
         );
     }
     let fixed = entries.fixed_in().join(" and ");

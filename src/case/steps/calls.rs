@@ -79,7 +79,8 @@ keys! {
         image: Option<ImageName>,
         /// The container from whose checkpoint it is restored; its workload must be the same.
         checkpoint_of: Option<String>,
-        /// The container whose name and attempt it has, so that the two conflict.
+        /// The container whose name and attempt it has, so that the two conflict; or that was not
+        /// created, and is tried again.
         same_as: Option<String>,
         /// Why it cannot be created, started, stopped or removed as usual.
         flaw: Option<Flaw>,
@@ -165,6 +166,20 @@ keys! {
         expect: CallOutcome,
     }
 
+    /// Set resources of a container as a kubelet does when it resizes the pod:
+    /// `UpdateContainerResources`.
+    UpdateStep: "resources such as `{container: c, memory-mib: 64}`" {
+        /// The container.
+        container: String,
+        /// Memory limit in MiB, without swap; as it is if absent.
+        memory_mib: Option<u32>,
+        /// CPU shares, of which a CPU has 1,024; as they are if absent.
+        cpu_shares: Option<u32>,
+        /// How the call ends: `success`, `failure` or `either`, where something else may make it
+        /// fail. If a call succeeds that must fail, the case fails.
+        expect: CallOutcome,
+    }
+
     /// Make a checkpoint of a container, which runs on: `CheckpointContainer`. The runtime writes
     /// it into the run's folder of logs.
     CheckpointStep: "a container such as `{container: c}`" {
@@ -239,7 +254,7 @@ impl CreateStep {
             walk.error_at("annotation-kib", message);
         }
         if let Some(twin) = &self.same_as {
-            walk.container("same-as", twin);
+            walk.requested("same-as", twin);
         }
         if let Some(target) = &self.pid_target {
             walk.container("pid-target", target);
@@ -327,6 +342,17 @@ impl ExecStep {
         }
         walk.span("timeout", Some(self.timeout));
         walk.expectation(self.expect, None);
+    }
+}
+
+impl UpdateStep {
+    pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
+        walk.needs(self.memory_mib.map(|_| Need::MemoryLimit));
+        walk.container("container", &self.container);
+        if self.memory_mib.or(self.cpu_shares).is_none() {
+            walk.error_at("container", "this sets nothing")
+                .help("add `memory-mib` or `cpu-shares`");
+        }
     }
 }
 

@@ -317,6 +317,13 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
+    /// Requires that the name under a key is that of a container whose creation was tried.
+    pub(in crate::case) fn requested(&mut self, key: &'static str, name: &str) {
+        if !self.names.is_unsure(name) {
+            self.container(key, name);
+        }
+    }
+
     /// Requires that the name under a key is bound to a sandbox or a container.
     pub(in crate::case) fn sandbox_or_container(&mut self, key: &'static str, name: &str) {
         self.resolve(key, name, Wanted::Either);

@@ -9,9 +9,9 @@ use crate::cri::{Client, Subscription};
 use crate::history::{
     Body, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSetup,
     ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing, Labels, Mount,
-    NoEventCall, NoEventCallTarget, PodUid, RuntimeNanos, RuntimeStatus, RuntimeVersion,
-    SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
-    SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
+    NamespaceMode, Namespaces, NoEventCall, NoEventCallTarget, PodUid, RuntimeNanos, RuntimeStatus,
+    RuntimeVersion, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxSpec, SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -59,6 +59,10 @@ fn sandbox_status() -> SandboxStatus {
         state: SandboxState::NotReady,
         created_at: RuntimeNanos(5),
         ips: vec!["10.0.0.1".to_owned(), "fd00::1".to_owned()],
+        namespaces: Some(Namespaces {
+            network: NamespaceMode::Node,
+            ..Namespaces::default()
+        }),
         labels: labels("l"),
         annotations: labels("a"),
         runtime_handler: "handler".to_owned(),

@@ -10,7 +10,8 @@ use super::{Abort, Effect, MISSING_IMAGE, Scope, StepContext, is_refusal};
 use crate::case::{
     AllocateInChildSpec, AllocateOnTermSpec, AllocateSpec, CallOutcome, CheckpointStep, CreateStep,
     Delay, DieSpec, ExecStep, ExitAtSpec, ExitSpec, ImageName, Number, RemoveSandboxStep,
-    RemoveStep, SandboxStep, StartStep, StopSandboxStep, StopStep, UntilSignalSpec, WorkloadSpec,
+    RemoveStep, SandboxStep, StartStep, StopSandboxStep, StopStep, UntilSignalSpec, UpdateStep,
+    WorkloadSpec,
 };
 use crate::history::{
     ContainerId, ContainerSpec, Flaw, HostInstant, PodUid, Reply, Request, SandboxSpec, Signal,
@@ -85,6 +86,7 @@ fn sandbox_spec(step: &SandboxStep, ctx: &StepContext) -> Result<SandboxSpec, Ab
 impl Effect for CreateStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         let spec = Arc::new(container_spec(self, ctx)?);
+        ctx.scope.requested.bind(&self.binding, spec.clone());
         let request = Request::CreateContainer(spec.clone());
         let made = if self.may_be_refused {
             let made = ctx.send(request).await?.map_err(|fault| {
@@ -140,7 +142,7 @@ fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec,
         spec.image = checkpoint(original, step.flaw, ctx)?;
     }
     if let Some(twin) = &step.same_as {
-        let (_, twin) = scope.containers.get(twin)?;
+        let twin = scope.requested.get(twin)?;
         spec.name = Some(twin.name().to_owned());
         spec.labels.clone_from(&twin.labels);
         spec.attempt = twin.attempt;
@@ -272,6 +274,25 @@ impl Effect for ExecStep {
             },
             _ => Ok(()),
         }
+    }
+}
+
+impl Effect for UpdateStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let bytes = self.memory_mib.map(|mib| u64::from(mib) << 20);
+        let resources = [
+            ("memory_limit_in_bytes", bytes),
+            ("memory_swap_limit_in_bytes", bytes),
+            ("cpu_shares", self.cpu_shares.map(u64::from)),
+        ];
+        let resources = resources.into_iter();
+        let request = Request::UpdateContainerResources {
+            container: ctx.container(&self.container)?,
+            resources: resources
+                .filter_map(|(name, value)| Some((name, value?.to_string())))
+                .collect(),
+        };
+        ctx.attempt(request, self.expect, None).await.map(drop)
     }
 }
 

@@ -147,6 +147,8 @@ impl StepContext {
 pub(in crate::drive) struct Scope {
     pub(super) sandboxes: Names<(SandboxId, Arc<SandboxSpec>)>,
     pub(super) containers: Names<(ContainerId, Arc<ContainerSpec>)>,
+    /// The request of each container, also of one that was not created.
+    pub(super) requested: Names<Arc<ContainerSpec>>,
     pub(super) subscriptions: Names<SubscriptionId>,
     /// The current item of the innermost `repeat` with items.
     pub(super) item: Option<u8>,
@@ -233,7 +235,7 @@ pub(in crate::drive) enum Abort {
 impl Abort {
     /// A call failed that must succeed.
     pub(in crate::drive) fn failed(method: &str, fault: &CallFault) -> Self {
-        Self::Error(format!("{method} failed: {fault}"))
+        Self::Error(fault.of(method))
     }
 
     /// A name of the case is unbound.

@@ -288,7 +288,13 @@ impl Generator<'_> {
             return self.life();
         };
         let name = &name;
-        match self.below(14) {
+        match self.below(16) {
+            14.. => {
+                let limits = [json!({"cpu-shares": 512}), json!({"memory-mib": 64})];
+                let mut keys = self.pick(&limits).unwrap_or_default();
+                keys["container"] = json!(name);
+                vec![step("update", keys)]
+            }
             0 | 1 => vec![start(name)],
             2 | 3 => {
                 let stop = stop(name, self.grace());

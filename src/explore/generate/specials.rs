@@ -51,11 +51,7 @@ impl Generator<'_> {
     }
 
     fn calls(&mut self, pod: &str) -> Plan {
-        let of_containers = [
-            "UpdateContainerResources",
-            "ReopenContainerLog",
-            "ContainerStats",
-        ];
+        let of_containers = ["ReopenContainerLog", "ContainerStats"];
         let call = match self.some(&[Life::Running]) {
             Some(container) if self.chance(60) => {
                 let method = self.pick(&of_containers).unwrap_or("ContainerStats");

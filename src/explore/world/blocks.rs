@@ -220,6 +220,7 @@ fn is_silent(step: &Step) -> bool {
     matches!(
         step,
         Step::Exec(_)
+            | Step::Update(_)
             | Step::Call(_)
             | Step::Relist(_)
             | Step::ListWithFilters(_)

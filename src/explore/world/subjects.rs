@@ -439,18 +439,22 @@ impl World {
     }
 
     pub(super) fn exec(&mut self, it: &ExecStep) -> Option<CallOutcome> {
-        let contested = self.is_contested(&it.container);
-        let times_out = it.runs == WorkloadSpec::IgnoreTerm;
-        if !self.is_own(&self.containers.get(&it.container)?.scope) {
-            return None;
+        let end = self.adjust(&it.container)?;
+        if end != CallOutcome::Success || it.runs == WorkloadSpec::IgnoreTerm {
+            return Some(CallOutcome::Either);
         }
-        let container = self.containers.get_mut(&it.container)?;
         // A command that has run proves that the program has begun before.
-        container.has_begun |= container.life == Life::Running && !times_out;
+        self.containers.get_mut(&it.container)?.has_begun = true;
+        Some(end)
+    }
+
+    /// A call on a running container that does not end it.
+    pub(super) fn adjust(&self, name: &str) -> Option<CallOutcome> {
+        let container = self.containers.get(name)?;
         match container.life {
-            Life::Running if times_out || contested => Some(CallOutcome::Either),
-            Life::Running => Some(CallOutcome::Success),
-            Life::Ending | Life::Unsure => Some(CallOutcome::Either),
+            _ if !self.is_own(&container.scope) => None,
+            Life::Running if !self.is_contested(name) => Some(CallOutcome::Success),
+            Life::Running | Life::Ending | Life::Unsure => Some(CallOutcome::Either),
             _ => None,
         }
     }
@@ -463,14 +467,11 @@ impl World {
             Life::Ending => lasts(&container.spec).is_some(),
             _ => false,
         };
-        if !is_over {
-            return None;
-        }
-        if container.life == Life::Ending {
+        if container.life == Life::Ending && is_over {
             container.life = Life::Exited;
             self.end_joined(name);
         }
-        Some(CallOutcome::Success)
+        is_over.then_some(CallOutcome::Success)
     }
 
     pub(super) fn kill_monitor(&mut self, name: &str) -> Option<CallOutcome> {

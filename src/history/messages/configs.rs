@@ -94,22 +94,12 @@ pub(super) fn decode_sandbox(config: v1::PodSandboxConfig) -> Result<SandboxSpec
     })
 }
 
-/// The host's network by default, so that no CNI plugin is needed, and a PID namespace for each
-/// container unless they share one.
 fn namespaces(spec: &SandboxSpec) -> v1::NamespaceOption {
-    let network = if spec.own_network {
-        v1::NamespaceMode::Pod
-    } else {
-        v1::NamespaceMode::Node
-    };
-    let pid = if spec.shared_pid {
-        v1::NamespaceMode::Pod
-    } else {
-        v1::NamespaceMode::Container
-    };
+    let modes = spec.namespaces();
     v1::NamespaceOption {
-        network: network as i32,
-        pid: pid as i32,
+        network: modes.network.into(),
+        pid: modes.pid.into(),
+        ipc: modes.ipc.into(),
         ..Default::default()
     }
 }

@@ -44,8 +44,6 @@ pub enum NoEventCallTarget {
 }
 
 no_event_calls! {
-    /// Of a container: sets resources that it has anyway.
-    UpdateContainerResources Container;
     /// Of a container.
     ReopenContainerLog Container;
     /// Of a container.
@@ -87,12 +85,6 @@ impl NoEventCall {
 /// each message, or of its filter.
 pub(super) fn encode(call: NoEventCall, id: String) -> Vec<u8> {
     match call {
-        NoEventCall::UpdateContainerResources => v1::UpdateContainerResourcesRequest {
-            container_id: id,
-            linux: Some(v1::LinuxContainerResources::default()),
-            ..Default::default()
-        }
-        .encode_to_vec(),
         NoEventCall::Exec => v1::ExecRequest {
             container_id: id,
             cmd: vec!["true".to_owned()],

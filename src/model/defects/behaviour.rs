@@ -68,6 +68,7 @@ defects! { BEHAVIOUR:
     "exit-code-lost-while-down" sets { restart = Restart::ReportsUnknown }
     "exit-missed-while-starting" sets { restart = Restart::MissesExitsFor(Duration::from_secs(2)) }
     "exit-missed-after-an-interrupted-stop" sets { loses_interrupted_stops = true }
+    "failed-start-forgotten-at-a-restart" sets { forgets_failed_starts = true }
     "created-containers-lost-in-a-kill" sets { loses_created_containers = true }
     "stop-waits-for-subscribers" sets { stops_after_streams = true }
     "streams-outlive-the-runtime" sets { streams_outlive_daemon = true }

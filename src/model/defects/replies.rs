@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Fault;
 use crate::history::{
-    CallFault, ContainerId, ContainerState, Event, EventKind, Reply, Request, SandboxState,
-    StatusCode,
+    CallFault, ContainerId, ContainerState, Event, EventKind, NamespaceMode, Reply, Request,
+    SandboxState, StatusCode,
 };
 use crate::model::behaviour::EventHook;
 use crate::model::{
@@ -72,6 +72,28 @@ defects! { REPLIES:
             && report.status.state == ContainerState::Exited
         {
             report.status.exit_code = 255;
+        }
+    }
+    "update-replaces-resources" answers(answer) {
+        if let Ok(Reply::ContainerStatus(report)) = &mut answer.result
+            && let Some(set) = &mut report.status.setup.resources
+            && set.contains_key("cpu_shares")
+        {
+            set.retain(|name, _| **name == *"cpu_shares");
+        }
+    }
+    "network-of-the-sandbox-forgotten" answers(answer) {
+        if let Ok(Reply::SandboxStatus(report)) = &mut answer.result
+            && let Some(namespaces) = &mut report.status.namespaces
+        {
+            namespaces.network = NamespaceMode::Pod;
+        }
+    }
+    "list-has-its-own-created-at" answers(answer) {
+        if let Ok(Reply::Sandboxes(listed)) = &mut answer.result {
+            for listed in listed {
+                listed.created_at.0 += 1;
+            }
         }
     }
     "status-without-message" answers(answer) {

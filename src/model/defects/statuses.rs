@@ -115,6 +115,13 @@ defects! { STATUSES:
             own(event, |status| status.finished_at = RuntimeNanos(0));
         }
     }
+    "finished-at-the-stop" changes(event) {
+        own(event, |status| {
+            if status.exit_code == 137 {
+                status.finished_at.0 -= 2 * SECOND_NS;
+            }
+        });
+    }
     "state-too-new" changes(event) {
         if event.kind == EventKind::Created {
             own(event, |status| {

@@ -8,9 +8,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::history::{Call, EventKind, SubjectKind};
+use crate::history::{Call, EventKind, Request, SubjectKind};
 use crate::oracle::clocks::{SLACK_NS, TICK_NS, span};
-use crate::oracle::fields::{FIELDS, Field, Message, Since, Value};
+use crate::oracle::fields::{FIELDS, Field, Message, NO_ENTRIES, Since, Value};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST, MUST_SHOULD};
 use crate::oracle::name_of;
@@ -149,6 +149,21 @@ fn is_due(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Opti
     }
 }
 
+/// The value of the request, and of the updates that returned before the statement was asked for.
+fn given<'a>(object: &Object<'a>, field: &Field, statement: &Statement<'a>) -> Option<Value<'a>> {
+    let given = object.made().and_then(|made| (field.made)(made));
+    let updates = object.updates.iter().filter(|update| {
+        let ended = update.ended();
+        field.is_updated && ended.is_some_and(|ended| ended.seq < statement.began())
+    });
+    updates.fold(given, |given, update| match update.request() {
+        Request::UpdateContainerResources { resources, .. } => {
+            Some(given.unwrap_or(NO_ENTRIES).updated(resources))
+        }
+        _ => given,
+    })
+}
+
 /// A field that is not as it was requested, not set although its state demands it, or set before.
 fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Option<Mismatch> {
     let value = (field.read)(statement.message)?;
@@ -167,7 +182,7 @@ fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Optio
             .chain(shown);
         Some(Mismatch::new(kind, [], facts.collect::<Facts>()))
     };
-    let given = object.made().and_then(|made| (field.made)(made));
+    let given = given(object, field, statement);
     let is_needed = field.is_needed && given.as_ref().is_none_or(Value::is_set);
     if value == Value::Number(ZERO_TIME_OF_GO_NS) {
         found(Kind::ZeroTimeOfGo, None)
@@ -186,14 +201,14 @@ fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Optio
     }
 }
 
-/// The first statement in which a field has another value than in the first answer, or in the first
-/// snapshot if there is no answer.
+/// The first statement in which a field has another value than in the first status, or in the first
+/// snapshot or list if there is none.
 fn changed<'a>(object: &Object<'a>, field: &Field, of_events: bool) -> Option<Found<'a>> {
     // What was requested is compared with the request.
-    if object
+    let is_made = object
         .made()
-        .is_some_and(|made| (field.made)(made).is_some())
-    {
+        .is_some_and(|made| (field.made)(made).is_some());
+    if is_made || field.is_updated && !object.updates.is_empty() {
         return None;
     }
     let settled = |statement: &&Statement<'a>| {
@@ -211,9 +226,8 @@ fn changed<'a>(object: &Object<'a>, field: &Field, of_events: bool) -> Option<Fo
     // Of statuses, and of items of lists.
     let first = [false, true].map(|is_item| {
         let same_sort = |other: &&&Statement<'a>| field.is_alike || other.is_item() == is_item;
-        let mut answers = all.iter().filter(|other| !other.is_of_event());
-        let answer = answers.find(same_sort);
-        answer.or_else(|| all.iter().find(same_sort)).copied()
+        let rank = |other: &&&Statement<'a>| (other.is_item(), other.is_of_event());
+        all.iter().filter(same_sort).min_by_key(rank).copied()
     });
     let mut judged = all
         .iter()
@@ -317,8 +331,8 @@ struct Bound<'a> {
 
 type Time<'a> = (&'static str, i64, Option<Bound<'a>>, Bound<'a>);
 
-/// The first time that is later than the next one; STARTED is made after the start, and STOPPED
-/// after the exit.
+/// The first time that is later than the next one; CREATED is made after the creation, STARTED
+/// after the start, and STOPPED after the exit.
 fn in_order(times: &[Time<'_>], statement: &Statement<'_>) -> Option<Mismatch> {
     let mut times: Vec<_> = times.iter().map(|(name, ns, ..)| (*name, *ns)).collect();
     if let (Source::Event(arrival), Message::Status(status)) = (statement.source, statement.message)
@@ -329,7 +343,8 @@ fn in_order(times: &[Time<'_>], statement: &Statement<'_>) -> Option<Mismatch> {
         // A container can have exited before its STARTED is made. A time far from now is not in
         // nanoseconds, which another rule reports.
         let is_last = match (event.kind, times.last()) {
-            (EventKind::Started, Some(("started_at", at)))
+            (EventKind::Created, Some(("created_at", at)))
+            | (EventKind::Started, Some(("started_at", at)))
             | (EventKind::Stopped, Some(("finished_at", at))) => at.abs_diff(made) < HOUR_NS,
             _ => false,
         };

@@ -1,8 +1,8 @@
-//! INV-30: each call is answered, and what a case has left can be stopped and removed.
+//! INV-30: each call is answered, those of steps succeed, and so does the teardown.
 
 use std::time::Duration;
 
-use crate::history::{Call, CallFault, CaseHistory, ContainerId, Request, StatusCode};
+use crate::history::{Call, CallFault, CaseHistory, ContainerId, Request, StatusCode, StepsEnd};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::name_of;
@@ -11,11 +11,12 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-30",
     name: "invariant::calls-succeed",
-    sentence: "Each call is answered, and what a case has left is stopped and removed without an error.",
+    sentence: "Each call is answered, one that must succeed does, and what a case has left is stopped and \
+               removed without an error.",
     source: "CRI api.proto, StopContainer, StopPodSandbox and RemovePodSandbox; kubelet \
              pod_workers.go: a pod stays Terminating until they succeed",
     requirements: &["R28", "C1", "C2", "C3"],
-    kinds: &[Kind::TeardownFailed, Kind::Unanswered],
+    kinds: &[Kind::CallRefused, Kind::Unanswered],
     compares_clocks: false,
     of_foreign_pods: false,
     levels: MUST_MUST,
@@ -26,41 +27,64 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 /// a moment.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Finds each call without an answer, and each of the teardown that the runtime refused.
+/// Finds each call without an answer, the refused one that ended the steps, and each of the
+/// teardown that the runtime refused.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
+    let ended_steps = refused_step(history).map(|call| call.began().seq);
     let own = history.calls().filter(|call| !call.is_of_run());
     let failed = own.filter_map(|call| {
         let fault = fault(call)?;
+        let began = call.began().seq;
+        let is_of_teardown = ends(call).is_some() && !history.within_steps(began);
         let method = Fact::Method(call.request().method().to_owned());
         let mismatch = if is_unanswered(history, call, fault) {
             let expected = [method, Fact::Within(fault.deadline)];
             Mismatch::new(Kind::Unanswered, expected, [])
-        } else if ends(call).is_some() && !history.within_steps(call.began().seq) {
-            let code = Fact::Text(fault.code.to_string());
-            let actual = [code, Fact::Because(fault.message.clone())];
-            Mismatch::new(Kind::TeardownFailed, [method], actual)
+        } else if ended_steps == Some(began) || is_of_teardown && !is_given_up(call, fault) {
+            let seen = format!("{}: {}", fault.code, fault.message);
+            Mismatch::new(Kind::CallRefused, [], [method, Fact::Text(seen)])
         } else {
             return None;
         };
         let mut subjects = history.subjects().iter();
         let subject = ends(call).and_then(|id| subjects.find(|subject| subject.id == id));
         let name = subject.map_or_else(|| call.request().method().to_owned(), name_of);
-        let evidence = [Some(call.began().seq), call.ended().map(|entry| entry.seq)];
+        let evidence = [Some(began), call.ended().map(|entry| entry.seq)];
         Some(rule.violation(name, mismatch, evidence.into_iter().flatten().collect()))
     });
     failed.collect()
 }
 
-/// Whether the runtime let the deadline of the call pass, which it can also refuse a call with. If
-/// the host held the suite up meanwhile, the answer may have come in time.
-fn is_unanswered(history: &CaseHistory, call: &Call, fault: &CallFault) -> bool {
-    let (began, ended) = (call.began().at, call.ended().map(|entry| entry.at));
-    fault.code == StatusCode::DEADLINE_EXCEEDED
-        && fault.deadline >= PATIENCE
-        && ended.is_some_and(|ended| {
-            ended.since(began) >= fault.deadline && history.held_up(began, ended).is_zero()
+/// The call that ended the steps of a case, since the runtime refused or did not answer it.
+pub(crate) fn refused_step(history: &CaseHistory) -> Option<&Call> {
+    let Some(StepsEnd::Error(reason)) = history.steps_end() else {
+        return None;
+    };
+    history.calls().find(|call| {
+        fault(call).is_some_and(|fault| {
+            let is_answered = !is_given_up(call, fault) || is_unanswered(history, call, fault);
+            is_answered
+                && fault.code != StatusCode::UNIMPLEMENTED
+                && *reason == fault.of(call.request().method())
         })
+    })
+}
+
+/// Whether the runtime let the deadline of the call pass. If the host held the suite up meanwhile,
+/// the answer may have come in time.
+fn is_unanswered(history: &CaseHistory, call: &Call, fault: &CallFault) -> bool {
+    let ended = call.ended().map(|entry| entry.at);
+    fault.deadline >= PATIENCE
+        && is_given_up(call, fault)
+        && ended.is_some_and(|ended| history.held_up(call.began().at, ended).is_zero())
+}
+
+/// Whether the deadline of the call has passed, which a runtime can also refuse a call with.
+fn is_given_up(call: &Call, fault: &CallFault) -> bool {
+    let ended = call.ended().map(|entry| entry.at);
+    fault.code == StatusCode::DEADLINE_EXCEEDED
+        && ended.is_some_and(|ended| ended.since(call.began().at) >= fault.deadline)
 }
 
 /// The object that a call stops or removes.
@@ -73,11 +97,12 @@ fn ends(call: &Call) -> Option<ContainerId> {
 }
 
 /// The failure of a call, unless the runtime was down, its answer could not be read, or the object
-/// is gone, which a kubelet takes for success.
+/// to stop or remove is gone, which a kubelet takes for success.
 fn fault(call: &Call) -> Option<&CallFault> {
     let fault = call.result()?.as_ref().err()?;
     match fault.code {
-        StatusCode::UNAVAILABLE | StatusCode::DATA_LOSS | StatusCode::NOT_FOUND => None,
+        StatusCode::UNAVAILABLE | StatusCode::DATA_LOSS | StatusCode::CANCELLED => None,
+        StatusCode::NOT_FOUND if ends(call).is_some() => None,
         _ => Some(fault),
     }
 }
@@ -117,9 +142,16 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_the_steps_is_judged_by_the_case() {
+    fn a_call_of_the_steps_is_judged_if_they_ended_with_it() {
         after("pod stop denied; end", expect![""]);
         after("pod stop denied; end error", expect![""]);
+        after(
+            "pod stop denied; end refused",
+            expect![[r#"
+            INV-30 at #7 #8: pod (pod.0.beef): expected StopPodSandbox to succeed: DEADLINE_EXCEEDED: gone
+        "#]],
+        );
+        after("pod stop refused; end refused", expect![""]);
     }
 
     #[test]

@@ -47,7 +47,8 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
 mod tests {
     use expect_test::expect;
 
-    use crate::oracle::rules::testing::{after_create, check_all};
+    use super::RULE;
+    use crate::oracle::rules::testing::{after_create, check, check_all};
 
     #[test]
     fn a_time_in_seconds_is_recognized() {
@@ -109,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_time_long_before_the_case_is_reported() {
-        check_all(
+        check(
+            &RULE,
             "pod run; c create; c CREATED at=-1100ms",
             expect![[r#"
         INV-04 at #5: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001006000000: 1699999998906000000
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_time_a_second_before_the_case_is_accepted() {
-        check_all("pod run; c create; c CREATED at=-1005ms", expect![]);
+        check(&RULE, "pod run; c create; c CREATED at=-1005ms", expect![]);
     }
 
     #[test]

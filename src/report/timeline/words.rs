@@ -207,7 +207,8 @@ impl Timeline<'_> {
                 self.name(container.as_str()),
                 cut(&command.join(" "), MESSAGE),
             ),
-            Request::CheckpointContainer { container, .. } => {
+            Request::CheckpointContainer { container, .. }
+            | Request::UpdateContainerResources { container, .. } => {
                 (self.name(container.as_str()), String::new())
             }
             Request::NoEventCall(_, id) if !id.is_empty() => (self.name(id), String::new()),

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::texts::{Signatures, Texts, has_in_order};
+use super::texts::{Signatures, Texts};
 use super::when::{When, both_or};
 use crate::history::HostInstant;
 use crate::outcome::Seen;
@@ -91,27 +91,6 @@ pub struct KnownFailure {
     pub finding: Option<Signatures>,
 }
 
-/// A call that fails intermittently in a case that expects it to succeed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a fault with `message`, `reason` and `link`")]
-pub struct KnownFault {
-    /// A part of the call's error message; `…` matches any text.
-    pub message: String,
-    /// The affected runtimes; all, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when: Option<When>,
-    /// The ids of the affected cases; any, if absent.
-    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
-    pub cases: Option<Texts>,
-    pub reason: String,
-    /// A reference.
-    pub link: String,
-    /// The page about the runtime's defect, as in a known failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub page: Option<String>,
-}
-
 impl KnownFailure {
     pub fn is_over(&self, at: HostInstant) -> bool {
         self.expires.as_ref().is_some_and(|day| day.is_over(at))
@@ -157,14 +136,6 @@ impl KnownFailure {
                 Signatures::meet,
             )
             && both_or(self.when.as_ref(), other.when.as_ref(), When::meets)
-    }
-}
-
-impl KnownFault {
-    /// Whether it explains why a case could not be decided.
-    pub fn explains(&self, case: &str, reason: &str) -> bool {
-        let of_case = self.cases.as_ref().is_none_or(|cases| cases.fit(case));
-        of_case && has_in_order(reason, &self.message)
     }
 }
 

@@ -41,11 +41,10 @@ fn decided<'a>(cases: &[&'a str]) -> Decided<'a> {
     }
 }
 
-fn of_a_run(known: Known, partial: bool) -> Known {
+fn of_a_run(known: Known) -> Known {
     known.for_a_run(JudgedRun {
         facts: RuntimeFacts::default(),
         began: BEGAN,
-        partial,
     })
 }
 
@@ -53,7 +52,7 @@ fn parse(keys: &str) -> Result<Known, String> {
     let text = format!("runtime: any\nknown: [{{case: INV-01, reason: why, link: there{keys}}}]\n");
     let path = "known.yaml".to_owned();
     let known = Known::parse(&ExpectationFile { path, text })?;
-    Ok(of_a_run(known, false))
+    Ok(of_a_run(known))
 }
 
 #[track_caller]
@@ -72,74 +71,6 @@ fn a_failure_is_known_by_what_was_seen() {
     );
     check(", finding: missing-deleted", Verdict::Fail, Verdict::Fail);
     check("", Verdict::Error, Verdict::Error);
-}
-
-#[test]
-fn an_error_is_excused_by_a_known_fault() {
-    let text = "runtime: any\nknown: []\n\
-                faults: [{message: lstat /proc/0/ns/ipc, reason: why, link: there}]\n";
-    let known = Known::parse(&ExpectationFile {
-        path: "known.yaml".to_owned(),
-        text: text.to_owned(),
-    });
-    let known = known.expect("it is right");
-    for (verdict, reason, expect) in [
-        (
-            Verdict::Error,
-            "lstat /proc/0/ns/ipc: none",
-            Verdict::Inconclusive,
-        ),
-        (Verdict::Error, "lstat /proc/1/ns/ipc: none", Verdict::Error),
-        (Verdict::Fail, "lstat /proc/0/ns/ipc: none", Verdict::Fail),
-    ] {
-        let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
-        (outcome.verdict, outcome.reason) = (verdict, Some(reason.to_owned()));
-        known.apply(&mut outcome, &Decided::default());
-        assert_eq!(outcome.verdict, expect, "{reason}");
-        let is_explained = outcome.reason.unwrap().contains("why (there): lstat");
-        assert_eq!(is_explained, expect == Verdict::Inconclusive);
-    }
-}
-
-#[test]
-fn a_fault_that_never_occurs_is_noted() {
-    let text = "runtime: any\nknown: []\n\
-                faults: [{message: lstat /proc/0/ns/ipc, reason: why, link: there}]\n";
-    let file = ExpectationFile {
-        path: "known.yaml".to_owned(),
-        text: text.to_owned(),
-    };
-    let notes = |verdict, reason: &str, partial| {
-        let known = Known::parse(&file).expect("it is right");
-        let known = of_a_run(known, partial);
-        let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
-        (outcome.verdict, outcome.reason) = (verdict, Some(reason.to_owned()));
-        known.apply(&mut outcome, &Decided::default());
-        known.notes(&[outcome])
-    };
-    let met = "lstat /proc/0/ns/ipc: none";
-    assert!(notes(Verdict::Error, met, false).is_empty());
-    assert!(notes(Verdict::Pass, "", true).is_empty());
-    for (verdict, reason) in [
-        (Verdict::Pass, ""),
-        (Verdict::Skip, met),
-        (Verdict::Error, "lstat /proc/1/ns/ipc: none"),
-    ] {
-        let found = notes(verdict, reason, false);
-        let start = "known.yaml: the fault `lstat /proc/0/ns/ipc` has not come in this run";
-        assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
-    }
-}
-
-#[test]
-fn a_fault_must_say_what_it_excuses() {
-    let text = "runtime: any\nknown: []\nfaults: [{message: lstat, reason: why, link: there}]\n";
-    let fault = Known::parse(&ExpectationFile {
-        path: "known.yaml".to_owned(),
-        text: text.to_owned(),
-    });
-    let fault = fault.unwrap_err();
-    assert!(fault.contains("`lstat` would excuse too much"), "{fault}");
 }
 
 #[test]
@@ -171,14 +102,9 @@ fn an_entry_counts_until_its_day_is_over() {
 
 #[test]
 fn an_expired_entry_is_noted() {
-    assert!(parse("").unwrap().notes(&[]).is_empty());
-    assert!(
-        parse(", expires: 2026-11-20")
-            .unwrap()
-            .notes(&[])
-            .is_empty()
-    );
-    let notes = parse(", expires: 2026-11-19").unwrap().notes(&[]);
+    assert!(parse("").unwrap().notes().is_empty());
+    assert!(parse(", expires: 2026-11-20").unwrap().notes().is_empty());
+    let notes = parse(", expires: 2026-11-19").unwrap().notes();
     let start = "known.yaml: the entry of INV-01 has expired on 2026-11-19 and counts no more";
     assert!(notes.len() == 1 && notes[0].starts_with(start), "{notes:?}");
 }
@@ -207,7 +133,7 @@ fn read(entries: &str) -> Result<Known, String> {
     let text = format!("runtime: any\nknown:\n{entries}");
     let path = "known.yaml".to_owned();
     let known = Known::parse(&ExpectationFile { path, text })?;
-    Ok(of_a_run(known, false))
+    Ok(of_a_run(known))
 }
 
 #[test]
@@ -314,34 +240,6 @@ fn an_entry_counts_where_its_conditions_hold() {
 }
 
 #[test]
-fn a_fault_may_be_of_some_cases_and_runtimes() {
-    let text = "runtime: any\nknown: []\nfaults:\n\
-                - {message: 'lstat …/ns/ipc: none', in: ORD-07, reason: why, link: there}\n\
-                - {message: 'ttrpc: closed', when: {handler: crun}, reason: why, link: there}\n";
-    let path = "known.yaml".to_owned();
-    let known = Known::parse(&ExpectationFile {
-        path,
-        text: text.to_owned(),
-    });
-    let known = of_a_run(known.unwrap(), false);
-    for (id, reason, expect) in [
-        (
-            "ORD-07",
-            "lstat /proc/1/ns/ipc: none",
-            Verdict::Inconclusive,
-        ),
-        ("ORD-08", "lstat /proc/1/ns/ipc: none", Verdict::Error),
-        ("ORD-07", "ttrpc: closed", Verdict::Error),
-    ] {
-        let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
-        outcome.id = id.into();
-        (outcome.verdict, outcome.reason) = (Verdict::Error, Some(reason.to_owned()));
-        known.apply(&mut outcome, &Decided::default());
-        assert_eq!(outcome.verdict, expect, "{id}: {reason}");
-    }
-}
-
-#[test]
 fn two_entries_of_the_same_failures_are_refused() {
     let twice = |first: &str, second: &str| {
         read(&format!(
@@ -404,10 +302,6 @@ fn faults_of_a_file_are_reported_in_the_words_of_users() {
         (
             "{runtime: a, known: [{case: ORD-01, reason: r, link: l, when: {cgroup: v3}}]}",
             "`cgroup: v3`: there are v1, v2, hybrid",
-        ),
-        (
-            "{runtime: a, known: [], faults: [a]}",
-            "expected a fault with `message`",
         ),
     ] {
         let path = "known.yaml".to_owned();

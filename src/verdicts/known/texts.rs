@@ -78,7 +78,7 @@ fn fits(pattern: &str, text: &str) -> bool {
 }
 
 /// Whether a text contains the parts of a pattern in order.
-pub(super) fn has_in_order(mut text: &str, pattern: &str) -> bool {
+fn has_in_order(mut text: &str, pattern: &str) -> bool {
     pattern.split(ANYTHING).all(|part| match text.find(part) {
         Some(at) => {
             text = &text[at + part.len()..];

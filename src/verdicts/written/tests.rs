@@ -54,7 +54,6 @@ fn file(text: &str) -> Known {
     known.expect("it is one").for_a_run(JudgedRun {
         facts: RuntimeFacts::default(),
         began: BEGAN,
-        partial: false,
     })
 }
 
@@ -206,14 +205,6 @@ fn what_fails_in_too_many_ways_is_any_failure() {
     assert!(long.contains("xxx…\n"), "{long}");
 }
 
-/// `outcome` on a case with this error.
-fn error(id: &str, reason: &str) -> Outcome {
-    Outcome {
-        reason: Some(reason.to_owned()),
-        ..outcome(id, Verdict::Error, &[])
-    }
-}
-
 #[test]
 fn what_failed_in_one_run_and_passed_in_another_has_a_rate() {
     let failed = || vec![outcome("ORD-01", Verdict::Fail, &["one"])];
@@ -290,29 +281,6 @@ fn an_invariant_has_an_entry_for_each_kind_with_its_cases() {
             event: STOPPED
     "]]
     .assert_eq(&written(vec![often], NONE));
-}
-
-#[test]
-fn errors_become_faults() {
-    let outcomes = vec![
-        error("ORD-01", "RemoveContainer: UNKNOWN: no answer after 29.3s"),
-        error("ORD-02", "RemoveContainer: UNKNOWN: no answer after 28.9s"),
-        error("ORD-03", "not run: the runtime was lost"),
-        error("ORD-04", "StartContainer: UNAVAILABLE: connection refused"),
-    ];
-    expect![[r"
-        runtime: ' '
-        runs: 1
-        known: []
-        faults:
-        - message: 'RemoveContainer: UNKNOWN: no answer after …'
-          in:
-          - ORD-01
-          - ORD-02
-          reason: TODO
-          link: TODO
-    "]]
-    .assert_eq(&written(outcomes, NONE));
 }
 
 #[test]
