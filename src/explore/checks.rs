@@ -265,6 +265,7 @@ mod tests {
             let unmade = Unmade {
                 remains: *remains,
                 pod: Some((*pod).to_owned()),
+                lacks_image: false,
             };
             world.unmade.insert((*name).to_owned(), unmade);
         }

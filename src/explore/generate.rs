@@ -272,7 +272,7 @@ impl Generator<'_> {
         if self.can.meet(&[Need::Handlers]) && self.chance(20) {
             return vec![step("for-each-handler", json!({"steps": self.pod()}))];
         }
-        let times = self.pick(&[3, 3, 5, 5, 10, 10, 30, 70]).unwrap_or(3);
+        let times = self.pick(&[3, 3, 5, 5, 10, 10, 30, 70, 110]).unwrap_or(3);
         let workers = if times > 10 {
             4
         } else {

@@ -6,6 +6,7 @@
 //! its calls must have, and the steps that have to follow others.
 
 mod blocks;
+mod creation;
 mod subjects;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +26,8 @@ pub(super) struct Unmade {
     pub(super) remains: Remains,
     /// The sandbox of the object.
     pub(super) pod: Option<String>,
+    /// Whether it failed for its image, so that another try has its name and attempt.
+    pub(super) lacks_image: bool,
 }
 
 /// The possible remains of a failed creation.

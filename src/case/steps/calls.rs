@@ -349,10 +349,6 @@ impl UpdateStep {
     pub(super) fn check<'a>(&'a self, walk: &mut Walk<'a, '_>) {
         walk.needs(self.memory_mib.map(|_| Need::MemoryLimit));
         walk.container("container", &self.container);
-        if self.memory_mib.or(self.cpu_shares).is_none() {
-            walk.error_at("container", "this sets nothing")
-                .help("add `memory-mib` or `cpu-shares`");
-        }
     }
 }
 

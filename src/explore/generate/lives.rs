@@ -214,6 +214,7 @@ impl Generator<'_> {
             (exit(0, "1500ms"), "10s"),
             (json!({"die": {"signal": 9}}), "10s"),
             (json!("ignore-term"), "1s"),
+            (json!("missing-program"), "10s"),
         ];
         let (runs, timeout) = self.pick(&commands).unwrap_or_default();
         step(
@@ -366,7 +367,15 @@ impl Generator<'_> {
         };
         let name = self.name("c");
         let keys = match self.below(6) {
-            0 | 1 => json!({"image": "missing"}),
+            // As a kubelet tries again once it has pulled the image.
+            0 | 1 => {
+                let missing = create(&name, &pod, &[&until_term(), &json!({"image": "missing"})]);
+                let mut again = self.life_in(&pod);
+                if let Some(Step::Create(again)) = again.first_mut() {
+                    again.same_as = Some(name);
+                }
+                return [vec![Step::Create(missing)], again].concat();
+            }
             2 => {
                 let lives = [Life::Running, Life::Created, Life::Exited];
                 let Some(twin) = self.some(&lives) else {

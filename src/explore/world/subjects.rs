@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Container, EndedBy, Life, Pod, PodState, Remains, Unmade, World, names_of};
-use crate::case::{CallOutcome, CreateStep, ExecStep, SandboxStep, WorkloadSpec};
-use crate::explore::plan::{Behaviour, ends, lasts};
+use crate::case::{CallOutcome, ExecStep, SandboxStep, WorkloadSpec};
+use crate::explore::plan::{ends, lasts};
 use crate::history::{EventKind, Flaw};
 
 impl World {
@@ -31,6 +31,7 @@ impl World {
             let unmade = Unmade {
                 remains: Remains::Absent,
                 pod: None,
+                lacks_image: false,
             };
             self.unmade.insert(it.binding.clone(), unmade);
             return Some(CallOutcome::Failure);
@@ -110,111 +111,6 @@ impl World {
         }
         self.stop_sandbox(name)?;
         Some(CallOutcome::Success)
-    }
-
-    pub(super) fn create(&mut self, it: &CreateStep) -> Option<CallOutcome> {
-        let home = self.pods.get(&it.sandbox)?;
-        let others = [&it.attempt_of, &it.pid_target, &it.same_as];
-        let mut names = others.into_iter().flatten().chain([&it.sandbox]);
-        let contested = names.any(|name| self.is_contested(name));
-        if !self.is_in_scope(&home.scope)
-            || !self.can_run(it, &home.spec)
-            || !self.fits(it)
-            || self.names.contains(&it.binding)
-        {
-            return None;
-        }
-        // A runtime may answer with the container that has the name already.
-        let refusal = match (&it.image, &it.same_as) {
-            (Some(_), _) => Some(CallOutcome::Failure),
-            (None, Some(_)) => Some(CallOutcome::Either),
-            (None, None) => None,
-        };
-        let unmade = match home.state {
-            PodState::Ready if !contested && refusal.is_some() => {
-                refusal.map(|end| (Remains::Absent, end))
-            }
-            _ if refusal.is_some() => return None,
-            PodState::Removed if it.abandon_after.is_some() => return None,
-            PodState::Removed if !contested => Some((Remains::Absent, CallOutcome::Failure)),
-            _ if it.abandon_after.is_some() => Some((Remains::Consistent, CallOutcome::Success)),
-            PodState::Removed | PodState::Stopped => {
-                Some((Remains::Consistent, CallOutcome::Either))
-            }
-            PodState::Dead => return None,
-            PodState::Ready if contested => Some((Remains::Consistent, CallOutcome::Either)),
-            PodState::Ready => None,
-        };
-        self.bind(&it.binding);
-        if let Some((remains, end)) = unmade {
-            let pod = Some(it.sandbox.clone());
-            self.unmade
-                .insert(it.binding.clone(), Unmade { remains, pod });
-            return Some(end);
-        }
-        let container = Container {
-            spec: it.clone(),
-            life: Life::Created,
-            events: (!self.around.unsubscribed).then(|| vec![EventKind::Created]),
-            tail: Vec::new(),
-            seen: 0,
-            ended_by: None,
-            listed: false,
-            started: None,
-            failed: false,
-            stops: 0,
-            has_begun: false,
-            scope: self.scopes.clone(),
-        };
-        self.containers.insert(it.binding.clone(), container);
-        Some(CallOutcome::Success)
-    }
-
-    /// Whether a new container in a sandbox can refer to the others that it names.
-    fn fits(&self, it: &CreateStep) -> bool {
-        let fits = |other: &Option<String>, can_be: fn(&Container) -> bool| {
-            other.as_ref().is_none_or(|other| {
-                let other = self.containers.get(other);
-                let mut other = other.into_iter();
-                other.any(|other| {
-                    can_be(other) && other.spec.sandbox == it.sandbox && self.is_own(&other.scope)
-                })
-            })
-        };
-        let is_over =
-            |it: &Container| !matches!(it.life, Life::Running | Life::Created | Life::Unsure);
-        // One that has joined a namespace itself has none that would end with it.
-        let is_target = |it: &Container| it.life == Life::Running && it.spec.pid_target.is_none();
-        let is_there = |it: &Container| !matches!(it.life, Life::Removed | Life::Unsure);
-        fits(&it.attempt_of, is_over)
-            && fits(&it.pid_target, is_target)
-            && fits(&it.same_as, is_there)
-    }
-
-    /// Whether this runtime, and this pod, can have such a container.
-    fn can_run(&self, it: &CreateStep, home: &SandboxStep) -> bool {
-        let can_crash = match it.flaw {
-            None => true,
-            Some(Flaw::CrashAtDelete) => home.faulty && ends(it),
-            Some(_) => home.faulty && it.workload == WorkloadSpec::UntilTerm,
-        };
-        let can_work = match it.workload {
-            WorkloadSpec::MissingProgram => self.can.has(Behaviour::CreatesWithoutProgram),
-            WorkloadSpec::Allocate(_) => it.memory_mib.or(home.memory_mib).is_some(),
-            WorkloadSpec::AllocateOnTerm(_) | WorkloadSpec::AllocateInChild(_) => {
-                it.memory_mib.is_some()
-            }
-            _ => true,
-        };
-        // Many of them would not fit into one event.
-        let is_alone = self.around.isolated == 0 && !self.around.concurrent;
-        can_crash
-            && can_work
-            && (is_alone || it.annotation_kib.is_none())
-            // There no container is the first process of its namespace.
-            && (it.pid_target.is_none() || !home.shared_pid)
-            && (it.same_as.is_none() || self.can.has(Behaviour::RefusesTwins))
-            && (it.memory_mib.is_some() || !it.oom_group)
     }
 
     /// A container that a step here can name, if nothing else acts on it.
@@ -440,7 +336,8 @@ impl World {
 
     pub(super) fn exec(&mut self, it: &ExecStep) -> Option<CallOutcome> {
         let end = self.adjust(&it.container)?;
-        if end != CallOutcome::Success || it.runs == WorkloadSpec::IgnoreTerm {
+        let may_fail = [WorkloadSpec::IgnoreTerm, WorkloadSpec::MissingProgram];
+        if end != CallOutcome::Success || may_fail.contains(&it.runs) {
             return Some(CallOutcome::Either);
         }
         // A command that has run proves that the program has begun before.
