@@ -343,11 +343,13 @@ fn limits(spec: &ContainerSpec) -> Option<Value<'_>> {
 }
 
 impl Value<'_> {
-    /// The map with entries that replace its own.
-    pub(super) fn updated(self, by: &BTreeMap<Text, Text>) -> Self {
+    /// The map with entries that replace its own, or without those if it is not known whether they
+    /// do.
+    pub(super) fn updated(self, by: &BTreeMap<Text, Text>, is_done: bool) -> Self {
         let Self::Map(map) = self else { return self };
         let mut map = map.into_owned();
-        map.extend(by.clone());
+        map.retain(|name, _| !by.contains_key(name));
+        map.extend(by.clone().into_iter().filter(|_| is_done));
         Self::Map(Cow::Owned(map))
     }
 

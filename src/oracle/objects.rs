@@ -33,7 +33,7 @@ pub(crate) struct Object<'a> {
     pub(crate) creation: Option<&'a Call>,
     /// The successful `StartContainer`.
     pub(crate) start: Option<&'a Call>,
-    /// Each `UpdateContainerResources` that succeeded.
+    /// Each `UpdateContainerResources`, successful or not.
     pub(crate) updates: Vec<&'a Call>,
     /// Those that start, stop or remove it, successful or not.
     pub(crate) calls: Vec<&'a Call>,
@@ -322,7 +322,7 @@ impl<'a> Objects<'a> {
                 _,
             ) => (id.as_str(), false),
             (Request::StopSandbox(id) | Request::RemoveSandbox(id), _) => (id.as_str(), false),
-            (Request::UpdateContainerResources { container, .. }, Some(Ok(_))) => {
+            (Request::UpdateContainerResources { container, .. }, _) => {
                 if let Some(object) = self.get_mut(container.as_str()) {
                     object.updates.push(call);
                 }

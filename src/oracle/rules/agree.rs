@@ -149,16 +149,24 @@ fn is_due(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Opti
     }
 }
 
-/// The value of the request, and of the updates that returned before the statement was asked for.
+/// The value of the request, and of the updates that returned before the statement was made; the
+/// entries of other ones are open.
 fn given<'a>(object: &Object<'a>, field: &Field, statement: &Statement<'a>) -> Option<Value<'a>> {
     let given = object.made().and_then(|made| (field.made)(made));
-    let updates = object.updates.iter().filter(|update| {
-        let ended = update.ended();
-        field.is_updated && ended.is_some_and(|ended| ended.seq < statement.began())
-    });
-    updates.fold(given, |given, update| match update.request() {
+    let earlier = object
+        .updates
+        .iter()
+        .filter(|update| field.is_updated && update.began().seq < statement.seq());
+    // A snapshot may be older than its event's arrival.
+    let is_done = |update: &Call| {
+        let is_success = matches!(update.result(), Some(Ok(_))) && !statement.is_of_event();
+        let ended = update.ended().filter(|_| is_success);
+        ended.is_some_and(|ended| ended.seq < statement.began())
+    };
+    earlier.fold(given, |given, update| match update.request() {
         Request::UpdateContainerResources { resources, .. } => {
-            Some(given.unwrap_or(NO_ENTRIES).updated(resources))
+            let given = given.unwrap_or(NO_ENTRIES);
+            Some(given.updated(resources, is_done(update)))
         }
         _ => given,
     })
