@@ -88,7 +88,6 @@ check::checks! {
     "eventually-known" EventuallyKnown(eventually_known::EventuallyKnownCheck);
     /// A new stream replays either all events from the time without a subscription, or none.
     "replay" Replay(replay::ReplayCheck);
-    /// All relists of the sandbox show the same.
     /// Every list and status after an event shows the state that the event reported, or a later
     /// one.
     "shown" Shown(shown::ShownCheck);

@@ -119,7 +119,7 @@ pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
             judgement.undecided = Some(Undecided::Skip(reason.clone()));
         }
         Some(StepsEnd::Error(reason)) => {
-            // Another rule judges the refusal.
+            // INV-30 judges the refusal.
             let refused = refused_step(history);
             judgement.undecided = Some(match refused {
                 Some(_) => Undecided::Inconclusive(reason.clone()),

@@ -296,7 +296,7 @@ impl Alarms {
             && verdicts.all(|verdict| verdict == Verdict::Inconclusive)
     }
 
-    /// The cases that make them; all, as none, if an invariant does.
+    /// The ids of these cases; empty, which selects all, if an invariant is among them.
     fn cases(&self) -> Vec<String> {
         let ids = self.outcomes.iter().map(|outcome| outcome.id.to_string());
         let ids: Vec<String> = ids.collect();

@@ -343,8 +343,7 @@ fn limits(spec: &ContainerSpec) -> Option<Value<'_>> {
 }
 
 impl Value<'_> {
-    /// The map with entries that replace its own, or without those if it is not known whether they
-    /// do.
+    /// Replaces entries of a map, or removes them if the update may not be done yet.
     pub(super) fn updated(self, by: &BTreeMap<Text, Text>, is_done: bool) -> Self {
         let Self::Map(map) = self else { return self };
         let mut map = map.into_owned();

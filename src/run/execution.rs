@@ -158,7 +158,8 @@ impl Execution {
             Err(fault) => self.unjudged(run, false, fault.to_string()),
         }
         let outcome = self.outcome(run);
-        if outcome.verdict == Verdict::Error {
+        // A case that a refused or unanswered call has ended is inconclusive.
+        if matches!(outcome.verdict, Verdict::Error | Verdict::Inconclusive) {
             self.look_for_runtime(&outcome).await;
         }
         if matches!(
@@ -215,7 +216,8 @@ impl Execution {
         }
     }
 
-    /// After an error, checks whether the runtime still answers, and waits for it if not.
+    /// After a case without a verdict, checks whether the runtime still answers, and waits for it
+    /// if not.
     async fn look_for_runtime(&self, outcome: &Outcome) {
         let mut losses = self.losses.lock().await;
         let Err(fault) = self.session.call(None, Request::Version).await else {

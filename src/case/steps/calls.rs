@@ -79,8 +79,8 @@ keys! {
         image: Option<ImageName>,
         /// The container from whose checkpoint it is restored; its workload must be the same.
         checkpoint_of: Option<String>,
-        /// The container whose name and attempt it has, so that the two conflict; or that was not
-        /// created, and is tried again.
+        /// The container whose name and attempt it has, so that the two conflict; or whose
+        /// creation failed, and is tried again.
         same_as: Option<String>,
         /// Why it cannot be created, started, stopped or removed as usual.
         flaw: Option<Flaw>,
@@ -171,9 +171,9 @@ keys! {
     UpdateStep: "resources such as `{container: c, memory-mib: 64}`" {
         /// The container.
         container: String,
-        /// Memory limit in MiB, without swap; as it is if absent.
+        /// Memory limit in MiB, without swap; unchanged if absent.
         memory_mib: Option<u32>,
-        /// CPU shares, of which a CPU has 1,024; as they are if absent.
+        /// CPU shares, of which a CPU has 1,024; unchanged if absent.
         cpu_shares: Option<u32>,
         /// How the call ends: `success`, `failure` or `either`, where something else may make it
         /// fail. If a call succeeds that must fail, the case fails.

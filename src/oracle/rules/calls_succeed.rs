@@ -61,7 +61,7 @@ pub(crate) fn refused_step(history: &CaseHistory) -> Option<&Call> {
     let Some(StepsEnd::Error(reason)) = history.steps_end() else {
         return None;
     };
-    history.calls().find(|call| {
+    history.calls().rev().find(|call| {
         fault(call).is_some_and(|fault| {
             let is_answered = !is_given_up(call, fault) || is_unanswered(history, call, fault);
             is_answered
