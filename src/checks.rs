@@ -26,7 +26,6 @@ pub(crate) mod duration;
 mod events;
 mod eventually_known;
 mod explained;
-mod filtered;
 mod includes;
 mod invariant;
 mod judge;
@@ -91,8 +90,6 @@ check::checks! {
     /// Every list and status after an event shows the state that the event reported, or a later
     /// one.
     "shown" Shown(shown::ShownCheck);
-    /// A list with a filter contains the sandbox or container if and only if the filter matches it.
-    "filtered" Filtered(filtered::FilteredCheck);
     /// From the sandbox's STARTED until its STOPPED, events carry the addresses that
     /// `PodSandboxStatus` returns, and there is at least one.
     "addresses" Addresses(addresses::AddressesCheck);

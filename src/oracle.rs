@@ -7,7 +7,6 @@
 
 mod capabilities;
 mod clocks;
-mod deadlines;
 mod fields;
 mod index;
 mod invariants;
@@ -26,13 +25,12 @@ mod transition;
 mod whole_run;
 
 pub use capabilities::Measuring;
-pub(crate) use clocks::{CLOCKS_APART_NS, TICK_NS, span};
-pub(crate) use deadlines::held_up_at_the_end;
+pub(crate) use clocks::{CLOCKS_APART_NS, TICK_NS, held_up_at_the_end, span};
 pub(crate) use fields::Message;
 pub use index::Index;
 pub(crate) use invariants::broken_by;
 pub use invariants::{Invariant, context, invariant, invariants};
-pub(crate) use objects::{Object, Source, carries};
+pub(crate) use objects::{Object, Source};
 pub(crate) use relist::relists_of;
 pub(crate) use rules::calls_succeed::refused_step;
 pub use rules::no_missed_events::unannounced;

@@ -76,16 +76,14 @@ impl SubjectEvents<'_, '_> {
     fn is_gone(&self) -> bool {
         let object = self.index.object(&self.subject.id);
         let mut absences = object.into_iter().flat_map(|object| &object.absences);
-        let is_list_of_all = |source: &Source<'_>| match source {
-            Source::Call(call, _) => {
-                matches!(
-                    call.request(),
-                    Request::ListContainers { sandbox: None, .. }
-                )
-            }
+        let is_other_list = |source: &Source<'_>| match source {
+            Source::Call(call, _) => matches!(
+                call.request(),
+                Request::ListContainers { sandbox: None, .. } | Request::FindContainers(_)
+            ),
             Source::Event(_) => false,
         };
-        absences.any(|(source, code)| code.is_none() && !is_list_of_all(source))
+        absences.any(|(source, code)| code.is_none() && !is_other_list(source))
     }
 }
 

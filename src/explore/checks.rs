@@ -79,9 +79,6 @@ fn of_container(name: &str, container: &Container, world: &World) -> Vec<Check> 
     let Some(events) = &container.events else {
         return all;
     };
-    if container.listed {
-        all.push(on("filtered"));
-    }
     all.push(check("events", json!({"of": name, "exactly": events})));
     all.push(check(
         "message-size",
@@ -221,9 +218,6 @@ fn of_pod(name: &str, pod: &Pod, world: &World, silent: bool) -> Vec<Check> {
     let mut all = vec![on("no-repeats")];
     if !pod.has_certain_events {
         return all;
-    }
-    if pod.listed {
-        all.push(on("filtered"));
     }
     let events = match pod.state {
         PodState::Ready | PodState::Dead => &["started"][..],

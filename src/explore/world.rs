@@ -91,8 +91,6 @@ pub(super) struct Pod {
     seen: bool,
     /// Whether it has a next attempt already.
     followed: bool,
-    /// Whether its containers were listed by filters while nothing else happened.
-    pub(super) listed: bool,
     /// Whether a step lists its containers.
     pub(super) relisted: bool,
 }
@@ -118,8 +116,6 @@ pub(super) struct Container {
     seen: usize,
     /// How it is ended from outside, if it is.
     pub(super) ended_by: Option<EndedBy>,
-    /// Whether it was listed by filters while nothing else happened.
-    pub(super) listed: bool,
     /// Which start it was, if it was started.
     started: Option<u32>,
     /// Whether its start had to fail.
@@ -319,7 +315,7 @@ impl World {
             Step::Exec(it) => self.exec(it),
             Step::Update(it) => self.adjust(&it.container),
             Step::Relist(it) => self.relist(&it.sandbox),
-            Step::ListWithFilters(it) => self.filtered(&it.sandbox),
+            Step::ListWithFilters(it) => self.asked(&it.sandbox),
             Step::Call(it) => self.call(it.of.as_deref()),
             Step::ProcessExited(it) => self.process_exited(&it.container),
             Step::OutsideCri(_) => Some(CallOutcome::Success),
@@ -360,19 +356,6 @@ impl World {
     fn relist(&mut self, pod: &str) -> Option<CallOutcome> {
         let asked = self.asked(pod)?;
         self.pods.get_mut(pod)?.relisted = true;
-        Some(asked)
-    }
-
-    /// A sandbox that is listed by all filters.
-    fn filtered(&mut self, pod: &str) -> Option<CallOutcome> {
-        let asked = self.asked(pod)?;
-        let alone = !self.around.concurrent;
-        self.pods.get_mut(pod)?.listed |= alone;
-        for container in self.names_in(pod) {
-            if let Some(container) = self.containers.get_mut(&container) {
-                container.listed |= alone && container.life != Life::Removed;
-            }
-        }
         Some(asked)
     }
 

@@ -277,6 +277,21 @@ impl Life<'_, '_> {
         is_over.then_some(Contradiction::Stale)
     }
 
+    /// The entry after which it was in a state for as long as an answer was read, which a later
+    /// answer can prove, too; `None` if it may have been in another one.
+    pub(super) fn certain_since(
+        &self,
+        state: Shown,
+        (read, ended): (Point, Seq),
+        order: &Order,
+    ) -> Option<Seq> {
+        let (since, until) = self.span(state);
+        let statements = self.object.statements.iter();
+        let mut later = statements.filter(|one| !one.is_of_event() && one.began() > ended);
+        let is_still = order.is_after(until, read) || later.any(|one| Shown::of(one) == state);
+        (is_still && order.is_not_before(read, since)).then(|| order.entry_after(since))
+    }
+
     /// The entry that proves a contradiction.
     pub(super) fn proof(&self, shown: Shown, wrong: Contradiction, order: &Order) -> Seq {
         let (since, until) = self.alternative(shown).unwrap_or_else(|| self.span(shown));

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use super::fields::{Made, Message};
 use super::life;
+use super::subjects::matches_filter;
 use crate::history::{
-    Call, CallFault, CaseHistory, Entry, EventArrival, EventKind, Labels, Reply, Request,
-    SandboxState, Seq, StatusCode, Subject, SubjectKind,
+    Call, CallFault, CaseHistory, Entry, EventArrival, EventKind, Reply, Request, SandboxState,
+    Seq, StatusCode, Subject, SubjectKind,
 };
 use crate::outcome::Fact;
 
@@ -130,6 +131,19 @@ impl<'a> Statement<'a> {
         matches!(self.message, Message::Item(_) | Message::SandboxItem(_))
     }
 
+    /// Whether the filter of its list, apart from a state, matches it.
+    pub(super) fn is_asked_for(&self) -> bool {
+        let Source::Call(call, _) = self.source else {
+            return true;
+        };
+        let (sandbox, labels) = match self.message {
+            Message::Item(item) => (Some(&item.sandbox), &item.labels),
+            Message::SandboxItem(item) => (None, &item.labels),
+            Message::Status(_) | Message::Sandbox(_) => return true,
+        };
+        matches_filter(call.request(), self.id(), sandbox, labels) != Some(false)
+    }
+
     /// Its position in the life of its object: 0 created, 1 running or ready, 2 exited or not
     /// ready; `None` of an unknown state.
     pub(super) fn progress(&self) -> Option<u8> {
@@ -233,18 +247,14 @@ impl<'a> Object<'a> {
         lists.map(Statement::began).max().unwrap_or_default()
     }
 
-    /// Whether a list with such a filter shows it.
-    fn is_in_list(&self, request: &Request) -> bool {
-        match (&self.subject.kind, request) {
-            (SubjectKind::Container(spec), Request::ListContainers { sandbox, labels }) => {
-                let inside = sandbox.as_ref().is_none_or(|of| *of == spec.sandbox);
-                inside && carries(&spec.labels, labels)
-            }
-            (SubjectKind::Sandbox(spec), Request::ListSandboxes(labels)) => {
-                carries(&spec.labels, labels)
-            }
-            _ => false,
-        }
+    /// Whether the filter of a list, apart from a state, matches it.
+    fn is_listed_by(&self, request: &Request) -> bool {
+        let (sandbox, labels) = match &self.subject.kind {
+            SubjectKind::Container(spec) => (Some(&spec.sandbox), &spec.labels),
+            SubjectKind::Sandbox(spec) => (None, &spec.labels),
+            SubjectKind::Stray => return false,
+        };
+        matches_filter(request, self.subject.id.as_str(), sandbox, labels) == Some(true)
     }
 }
 
@@ -373,13 +383,13 @@ impl<'a> Objects<'a> {
                 for item in listed {
                     self.say(item.id.as_str(), Message::Item(item), source);
                 }
-                self.lack(source, |object| object.is_in_list(request));
+                self.lack(source, |object| object.is_listed_by(request));
             }
             (request, Ok(Reply::Sandboxes(listed))) => {
                 for item in listed {
                     self.say(item.id.as_str(), Message::SandboxItem(item), source);
                 }
-                self.lack(source, |object| object.is_in_list(request));
+                self.lack(source, |object| object.is_listed_by(request));
             }
             (Request::ContainerStatus(id), Err(fault)) => self.fail(id.as_str(), source, fault),
             (Request::SandboxStatus(id), Err(fault)) => self.fail(id.as_str(), source, fault),
@@ -476,10 +486,4 @@ pub(super) fn starts(call: &Call) -> bool {
 
 pub(super) fn failed_to_start(call: &Call) -> bool {
     starts(call) && !matches!(call.result(), Some(Ok(_)))
-}
-
-/// Whether an object has all of these labels.
-pub(crate) fn carries(own: &Labels, wanted: &Labels) -> bool {
-    let mut wanted = wanted.iter();
-    wanted.all(|(key, value)| own.get(key) == Some(value))
 }

@@ -7,7 +7,6 @@
 //! each entry comes 1 ms after the one before.
 
 mod event;
-mod fact;
 mod inspect;
 mod observe;
 
@@ -21,8 +20,8 @@ use bytes::Bytes;
 
 use crate::history::{
     Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerSpec, ContainerStatus, Entry,
-    HostInstant, Labels, PodUid, Reply, Request, SandboxId, SandboxSpec, Seq, StatusCode, StepsEnd,
-    SubscriptionId,
+    HostFact, HostInstant, Labels, PodUid, Reply, Request, Resource, SandboxId, SandboxSpec, Seq,
+    StatusCode, StepsEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
 use inspect::refused;
@@ -180,6 +179,23 @@ impl Script {
 
     fn end(&mut self, end: StepsEnd) {
         self.record(Body::StepsEnded { case: CASE, end });
+    }
+
+    /// `kills 12` is the count of OOM kills; `held Threads 12` is the amount of a resource.
+    #[track_caller]
+    fn fact(&mut self, words: &[&str]) {
+        let number = |text: &str| text.parse().expect("a number");
+        let fact = match *words {
+            ["kills", count] => HostFact::OomKills(number(count)),
+            ["held", name, count] => {
+                let mut all = Resource::ALL.iter();
+                let resource = all.find(|resource| format!("{resource:?}") == name);
+                let (resource, count) = (*resource.expect("a resource"), number(count));
+                HostFact::Held { resource, count }
+            }
+            _ => panic!("not a fact: {words:?}"),
+        };
+        self.record(Body::Fact { case: CASE, fact });
     }
 
     /// The steps end with the last call that failed.

@@ -1,8 +1,8 @@
 //! The calls about a sandbox or container, and its name in a violation.
 
 use crate::history::{
-    Call, CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, Reply, Request, Seq,
-    Subject,
+    Call, CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, Labels, Reply,
+    Request, SandboxId, Seq, Subject,
 };
 use crate::outcome::{Fact, Facts};
 
@@ -83,4 +83,37 @@ pub(super) fn how_it_ended(history: &CaseHistory, subject: &Subject, needed: Eve
         ]
     });
     facts.into_iter().flatten().collect()
+}
+
+/// Whether the filter of a list, apart from a state, matches a container in a sandbox, or a sandbox
+/// itself; `None` for any other request.
+pub(super) fn matches_filter(
+    request: &Request,
+    id: &str,
+    sandbox: Option<&SandboxId>,
+    labels: &Labels,
+) -> Option<bool> {
+    let (wanted, inside, carried) = match (request, sandbox) {
+        (Request::ListContainers { sandbox, labels }, Some(_)) => (None, sandbox.as_ref(), labels),
+        (Request::FindContainers(filter), Some(_)) => {
+            let wanted = filter.id.as_ref().map(ContainerId::as_str);
+            (wanted, filter.sandbox.as_ref(), &filter.labels)
+        }
+        (Request::ListSandboxes(labels), None) => (None, None, labels),
+        (Request::FindSandboxes(filter), None) => (
+            filter.id.as_ref().map(SandboxId::as_str),
+            None,
+            &filter.labels,
+        ),
+        _ => return None,
+    };
+    let is_own = wanted.is_none_or(|wanted| wanted == id);
+    let is_inside = inside.is_none_or(|inside| sandbox == Some(inside));
+    Some(is_own && is_inside && carries(labels, carried))
+}
+
+/// Whether an object has all of these labels.
+fn carries(own: &Labels, wanted: &Labels) -> bool {
+    let mut wanted = wanted.iter();
+    wanted.all(|(key, value)| own.get(key) == Some(value))
 }

@@ -64,7 +64,6 @@ impl World {
             tail: Vec::new(),
             seen: 0,
             ended_by: None,
-            listed: false,
             started: None,
             failed: false,
             stops: 0,

@@ -43,7 +43,6 @@ impl World {
             scope: self.scopes.clone(),
             seen: false,
             followed: false,
-            listed: false,
             relisted: false,
         };
         self.pods.insert(it.binding.clone(), pod);

@@ -13,16 +13,19 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-31",
     name: "invariant::answers-current",
-    sentence: "Each list and status shows each object that it is asked for once, and in a state in which \
-               it was between the call and the answer: not before an earlier call, event or answer.",
-    source: "CRI api.proto, ListContainers, ListPodSandbox, ContainerStatus and PodSandboxStatus; \
+    sentence: "Each list and status shows each object that it is asked for once, and no other one, in a \
+               state in which it was between the call and the answer: not before an earlier call, event \
+               or answer.",
+    source: "CRI api.proto, ListContainers, ListPodSandbox, ContainerStatus and PodSandboxStatus, \
+             ContainerFilter and PodSandboxFilter (all fields are combined with AND); \
              kubelet generic.go: a relist is the state of the node",
-    requirements: &["R22", "R25", "R28", "R29"],
+    requirements: &["R22", "R25", "R27", "R28", "R29"],
     kinds: &[
         Kind::AnswerStale,
         Kind::AnswerPremature,
         Kind::MissingInAnswer,
         Kind::RepeatedInAnswer,
+        Kind::WrongList,
     ],
     compares_clocks: false,
     of_foreign_pods: true,
@@ -45,7 +48,8 @@ pub(super) fn violations(rule: &Invariant, index: &Index<'_>, of_reports: bool) 
         let absent = absent.map(|(source, code)| (*source, Shown::Absent, *code));
         let mut judged = shown.chain(absent).filter(|(source, ..)| is_judged(source));
         let wrong = judged.find_map(|answer| judge(index, &life, &mut order, answer));
-        let (mismatch, evidence) = wrong.or_else(|| repeated(object, is_judged))?;
+        let wrong = wrong.or_else(|| repeated(object, is_judged));
+        let (mismatch, evidence) = wrong.or_else(|| unasked(object, is_judged))?;
         Some(rule.violation(name_of(object.subject), mismatch, evidence))
     };
     index.objects().iter().filter_map(wrong).collect()
@@ -74,6 +78,21 @@ fn judge(
         return None;
     };
     let at = order.point(call.began().seq, Some(ended.seq));
+    if let Some(wanted) = wanted_state(call.request()) {
+        if shown != Shown::Absent && shown != wanted {
+            return Some(not_asked_for(&source, shown));
+        }
+        if shown == Shown::Absent {
+            let proof = life.certain_since(wanted, (at, ended.seq), order)?;
+            let actual = Fact::Text("it is missing".to_owned());
+            return Some(mismatch(
+                index,
+                &source,
+                Kind::MissingInAnswer,
+                (actual, proof),
+            ));
+        }
+    }
     let wrong = life.contradicts(shown, Read { at, cause: None }, order)?;
     let proof = life.proof(shown, wrong, order);
     let (kind, actual) = match (shown, wrong) {
@@ -85,13 +104,39 @@ fn judge(
         (_, Contradiction::Stale) => (Kind::AnswerStale, Fact::State(shown.to_string())),
         (_, Contradiction::Premature) => (Kind::AnswerPremature, Fact::State(shown.to_string())),
     };
+    Some(mismatch(index, &source, kind, (actual, proof)))
+}
+
+fn mismatch(
+    index: &Index<'_>,
+    source: &Source<'_>,
+    kind: Kind,
+    (actual, proof): (Fact, Seq),
+) -> Found {
     let (cause, proof) = index.cause(proof);
     let mismatch = Mismatch::new(kind, [cause], [source.fact(), actual]);
     let mut evidence = source.evidence();
     evidence.extend(proof);
     evidence.sort_unstable();
     evidence.dedup();
-    Some((mismatch, evidence))
+    (mismatch, evidence)
+}
+
+/// The state that the filter of a list demands.
+fn wanted_state(request: &Request) -> Option<Shown> {
+    match request {
+        Request::FindContainers(filter) => filter.state.map(Shown::of_container),
+        Request::FindSandboxes(filter) => filter.state.map(Shown::of_sandbox),
+        _ => None,
+    }
+}
+
+/// The mismatch of an object in a list whose filter does not match it.
+fn not_asked_for(source: &Source<'_>, shown: Shown) -> Found {
+    let actual = [source.fact(), Fact::State(shown.to_string())];
+    let expected = [Fact::State("nothing of it".to_owned())];
+    let mismatch = Mismatch::new(Kind::WrongList, expected, actual);
+    (mismatch, source.evidence())
 }
 
 /// The first answer with more than one statement about an object.
@@ -114,6 +159,13 @@ fn repeated(object: &Object<'_>, is_judged: impl Fn(&Source<'_>) -> bool) -> Opt
         [source.fact(), Fact::Count(count)],
     );
     Some((mismatch, source.evidence()))
+}
+
+/// The first item that the filter of its list does not match.
+fn unasked(object: &Object<'_>, is_judged: impl Fn(&Source<'_>) -> bool) -> Option<Found> {
+    let mut items = object.statements.iter();
+    let one = items.find(|one| is_judged(&one.source) && !one.is_asked_for())?;
+    Some(not_asked_for(&one.source, Shown::of(one)))
 }
 
 #[cfg(test)]
@@ -161,6 +213,64 @@ mod tests {
         then(
             "c start; c stop begins; pod relist c=running; c stop returns",
             expect![""],
+        );
+    }
+
+    #[test]
+    fn a_list_shows_what_its_filter_matches() {
+        let runs = |list: &str, expect: Expect| {
+            then(&format!("c start; c STARTED; d create; {list}"), expect);
+        };
+        runs("c find c=running", expect![""]);
+        runs("c find state=running c=running", expect![""]);
+        runs("pod find state=exited", expect![""]);
+        runs(
+            "c find",
+            expect![[r#"
+            INV-31 at #4 #11 #12: c (c.0.beef): expected it in ListContainers, after CreateContainer: it is missing
+        "#]],
+        );
+        runs("pod find state=running", expect![""]);
+        runs(
+            "pod find state=running; c find c=running",
+            expect![[r#"
+            INV-31 at #7 #11 #12: c (c.0.beef): expected it in ListContainers, after StartContainer: it is missing
+        "#]],
+        );
+        runs(
+            "pod find state=exited c=running",
+            expect![[r#"
+            INV-31 at #11 #12: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
+        "#]],
+        );
+        runs(
+            "d find d=created c=running",
+            expect![[r#"
+            INV-31 at #11 #12: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
+        "#]],
+        );
+        runs(
+            "pod find streamed c=running c=running",
+            expect![[r#"
+            INV-31 at #11 #12: c (c.0.beef): expected it in StreamContainers once: there are 2
+            INV-31 at #10 #11 #12: d (d.0.beef): expected it in StreamContainers, after CreateContainer: it is missing
+        "#]],
+        );
+        // It may have exited by then.
+        then(
+            "c start; c stop begins; pod find state=running; c stop returns",
+            expect![""],
+        );
+        then(
+            "pod stop begins; pod find-sandbox state=ready; pod stop returns",
+            expect![""],
+        );
+        then("pod find-sandbox state=ready pod=ready", expect![""]);
+        then(
+            "pod find-sandbox state=notready pod=ready",
+            expect![[r#"
+            INV-31 at #6 #7: pod (pod.0.beef): expected nothing of it in ListPodSandbox: READY
+        "#]],
         );
     }
 
@@ -243,14 +353,14 @@ mod tests {
         then(
             "pod stop; pod inspect",
             expect![[r#"
-            INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after StopPodSandbox in ListPodSandbox: READY
-        "#]],
+                INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after StopPodSandbox in ListPodSandbox: READY
+            "#]],
         );
         then(
             "pod remove; pod inspect",
             expect![[r#"
-            INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after RemovePodSandbox in ListPodSandbox: READY
-        "#]],
+                INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after RemovePodSandbox in ListPodSandbox: READY
+            "#]],
         );
         then(
             "pod remove; run inspect",

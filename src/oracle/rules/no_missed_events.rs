@@ -5,7 +5,7 @@ mod tests;
 
 use crate::history::{Body, CaseHistory, Entry, EventKind, HostFact, Subject};
 use crate::limits;
-use crate::oracle::deadlines::deadline_passed;
+use crate::oracle::clocks::deadline_passed;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::relist::{Relist, relists_of};

@@ -1,7 +1,7 @@
 //! INV-12: all subscribers get the same events in the same order.
 
 use crate::history::StepsEnd;
-use crate::oracle::deadlines::held_up_at_the_end;
+use crate::oracle::clocks::held_up_at_the_end;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, OBSERVERS};
 use crate::oracle::subscribers::difference;

@@ -47,13 +47,7 @@ impl Script {
         let label = Labels::from([(POD_UID_LABEL.to_owned(), uid.to_string())]);
         let of_all = of_run && !extras.has("on-demand");
         let labels = if of_all { Labels::new() } else { label.clone() };
-        let listing = SandboxListing {
-            id: sandbox.clone(),
-            metadata: status.metadata.clone(),
-            state: status.state,
-            created_at: status.created_at,
-            ..SandboxListing::default()
-        };
+        let listing = sandbox_listed_as(&status, &label);
         let words = extras.0.iter().filter_map(|word| word.split_once('='));
         let words = words.filter(|(name, _)| !["read", "reported", "ip", "created"].contains(name));
         let (gone, words): (Vec<_>, Vec<_>) = words.partition(|(_, words)| *words == "gone");
@@ -255,6 +249,17 @@ pub(super) fn find(name: &str, word: &str, id: &ContainerId, extras: &Extras<'_>
         streamed,
         ..ContainerFilter::default()
     })
+}
+
+fn sandbox_listed_as(status: &SandboxStatus, labels: &Labels) -> SandboxListing {
+    SandboxListing {
+        id: status.id.clone(),
+        metadata: status.metadata.clone(),
+        state: status.state,
+        created_at: status.created_at,
+        labels: labels.clone(),
+        ..SandboxListing::default()
+    }
 }
 
 fn listed_as(status: &ContainerStatus, sandbox: &SandboxId, labels: &Labels) -> ContainerListing {

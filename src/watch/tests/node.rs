@@ -199,6 +199,7 @@ impl Node {
             metadata: Some(Self::metadata()),
             state: self.sandbox?,
             created_at: nanos(1),
+            labels: Labels::from([(POD_UID_LABEL.to_owned(), "u-1".to_owned())]),
             ..SandboxStatus::default()
         })
     }
