@@ -19,6 +19,8 @@ mod sweep;
 pub use case_run::{CaseRunner, TeardownPolicy};
 pub use heartbeat::Heartbeat;
 pub use live_pleg::{BackgroundRelist, LivePleg, Relist, RelistFault, RelistRequests};
+#[cfg(test)]
+pub use options::ListStreaming;
 pub use options::{
     Allowance, DriveOptions, PANIC_IN, PANIC_JUDGING, PodOptions, Sabotage, UserHooks,
 };

@@ -177,7 +177,7 @@ pub(crate) fn is_about_sandbox(request: &Request) -> bool {
 fn is_relist(request: &Request) -> bool {
     matches!(
         request,
-        Request::ListSandboxes(_)
+        Request::ListSandboxes { .. }
             | Request::FindSandboxes(_)
             | Request::FindContainers(_)
             | Request::SandboxStatus(_)

@@ -197,13 +197,10 @@ impl Node {
         });
         let (sandboxes, containers) = (sandboxes.collect(), containers.collect());
         self.call(
-            Request::ListSandboxes(Labels::new()),
+            Request::sandboxes(Labels::new()),
             Reply::Sandboxes(sandboxes),
         );
-        let request = Request::ListContainers {
-            sandbox: None,
-            labels: Labels::new(),
-        };
+        let request = Request::containers(None, Labels::new());
         self.call(request, Reply::Containers(containers));
         for pod in changed
             .iter()

@@ -301,7 +301,7 @@ impl Talk {
             2 => Request::StopSandbox(sandbox()),
             3 => Request::RemoveSandbox(sandbox()),
             4 => Request::SandboxStatus(sandbox()),
-            5 => Request::ListSandboxes(Labels::new()),
+            5 => Request::sandboxes(Labels::new()),
             6 => Request::CreateContainer(Arc::new(ContainerSpec {
                 sandbox: sandbox(),
                 sandbox_spec: Arc::new(spec(String::new())),
@@ -317,10 +317,10 @@ impl Talk {
             },
             9 => Request::RemoveContainer(container()),
             10 => Request::ContainerStatus(container()),
-            11 => Request::ListContainers {
-                sandbox: Some(sandbox()).filter(|_| number % 2 == 1),
-                labels: Labels::new(),
-            },
+            11 => {
+                let sandbox = Some(sandbox()).filter(|_| number % 2 == 1);
+                Request::containers(sandbox, Labels::new())
+            }
             12 => Request::ImageStatus(image()),
             13 => Request::PullImage(image()),
             14 => Request::RemoveImage(image()),

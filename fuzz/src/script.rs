@@ -527,7 +527,7 @@ fn request(of: Name, ask: &Ask) -> Request {
         Ask::StopSandbox => Request::StopSandbox(of.sandbox()),
         Ask::RemoveSandbox => Request::RemoveSandbox(of.sandbox()),
         Ask::SandboxStatus => Request::SandboxStatus(of.sandbox()),
-        Ask::ListSandboxes => Request::ListSandboxes(Labels::new()),
+        Ask::ListSandboxes => Request::sandboxes(Labels::new()),
         Ask::Start => Request::StartContainer(of.container()),
         Ask::Stop(grace_ms) => Request::StopContainer {
             container: of.container(),
@@ -535,10 +535,7 @@ fn request(of: Name, ask: &Ask) -> Request {
         },
         Ask::Remove => Request::RemoveContainer(of.container()),
         Ask::Status => Request::ContainerStatus(of.container()),
-        Ask::List => Request::ListContainers {
-            sandbox: None,
-            labels: Labels::new(),
-        },
+        Ask::List => Request::containers(None, Labels::new()),
         Ask::Image => Request::ListImages,
     }
 }

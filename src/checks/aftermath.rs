@@ -212,7 +212,7 @@ impl<'a> Attempt<'a> {
             return None;
         }
         match (call.request(), call.result()?.as_ref().ok()?, self.sandbox) {
-            (Request::ListSandboxes(_), Reply::Sandboxes(listed), None) => {
+            (Request::ListSandboxes { .. }, Reply::Sandboxes(listed), None) => {
                 let of_pod = listed.iter().filter(|listed| {
                     let metadata = listed.metadata.as_ref();
                     metadata.is_some_and(|metadata| metadata.uid == *self.uid)

@@ -202,7 +202,7 @@ impl Client {
             &self.runtime
         };
         let message = timed(message, within);
-        if is_streamed(request) {
+        if request.is_streamed() {
             return whole_list(connection, request, message).await;
         }
         unary(connection, path(request), message).await
@@ -292,15 +292,6 @@ fn path(request: &Request) -> PathAndQuery {
 pub(super) fn method_path(service: &str, method: &str) -> PathAndQuery {
     let path = format!("/{service}/{method}");
     path.parse().expect("names of the CRI are plain words")
-}
-
-/// Whether the reply comes as a stream of messages.
-fn is_streamed(request: &Request) -> bool {
-    match request {
-        Request::FindSandboxes(filter) => filter.streamed,
-        Request::FindContainers(filter) => filter.streamed,
-        _ => false,
-    }
 }
 
 /// Makes a call that has one reply.

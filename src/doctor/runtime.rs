@@ -113,11 +113,11 @@ pub(super) async fn ask(client: &Client, endpoint: &Endpoint) -> RuntimeFacts {
 }
 
 async fn lists(client: &Client) -> Vec<(String, Result<usize, String>)> {
-    let (sandbox, labels) = (None, Labels::new());
+    let labels = Labels::new();
     let mut lists = Vec::new();
     for request in [
-        Request::ListSandboxes(labels.clone()),
-        Request::ListContainers { sandbox, labels },
+        Request::sandboxes(labels.clone()),
+        Request::containers(None, labels),
     ] {
         let answer = client.exchange(&request, cri::encode(&request), None).await;
         let bytes = answer.message.len();

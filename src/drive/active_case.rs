@@ -67,10 +67,7 @@ impl ActiveCase {
 
     /// The call that lists a sandbox's containers.
     pub(super) fn list_request(&self, sandbox: SandboxId) -> Request {
-        Request::ListContainers {
-            sandbox: Some(sandbox),
-            labels: self.session.labels(),
-        }
+        Request::containers(Some(sandbox), self.session.labels())
     }
 
     /// The pod of which a call ends a sync, so that a kubelet 1.36 or later relists it on demand if

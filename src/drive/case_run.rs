@@ -257,7 +257,7 @@ async fn inspect(case: &ActiveCase, sandbox: SandboxId) {
     if let Some((_, pod)) = case.view.pod_of(&ContainerId::from(&sandbox)) {
         labels.insert("io.kubernetes.pod.uid".to_owned(), pod.uid.to_string());
     }
-    let _ = case.call(Request::ListSandboxes(labels)).await;
+    let _ = case.call(Request::sandboxes(labels)).await;
     let _ = case.call(Request::SandboxStatus(sandbox.clone())).await;
     let _ = case.list_and_read(sandbox).await;
     let took = host::elapsed(began);
@@ -273,12 +273,10 @@ async fn list_pods(case: &ActiveCase, pods: &BTreeSet<PodUid>) {
         labels
     };
     for pod in pods {
-        let (sandbox, labels) = (None, labels_of(pod));
-        let list = Request::ListContainers { sandbox, labels };
-        let _ = case.call(list).await;
+        let _ = case.call(Request::containers(None, labels_of(pod))).await;
     }
     for pod in pods {
-        let _ = case.call(Request::ListSandboxes(labels_of(pod))).await;
+        let _ = case.call(Request::sandboxes(labels_of(pod))).await;
     }
 }
 

@@ -220,11 +220,8 @@ impl LivePleg {
         &self,
         labels: Labels,
     ) -> Result<(Vec<SandboxListing>, Vec<ContainerListing>), RelistFault> {
-        let sandboxes = Request::ListSandboxes(labels.clone());
-        let containers = Request::ListContainers {
-            sandbox: None,
-            labels,
-        };
+        let sandboxes = Request::sandboxes(labels.clone());
+        let containers = Request::containers(None, labels);
         let Reply::Sandboxes(sandboxes) = ask(&self.client, sandboxes).await? else {
             unreachable!("`ListPodSandbox` is answered by sandboxes");
         };

@@ -28,6 +28,11 @@ pub struct DriveOptions {
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     #[arg(hide_short_help = true)]
     pub allow: Vec<Allowance>,
+    /// Whether lists are streamed, as by a kubelet with the feature gate CRIListStreaming (1.36 and
+    /// later); a runtime without such calls is asked for whole lists
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ListStreaming::Off)]
+    #[arg(hide_short_help = true)]
+    pub list_streaming: ListStreaming,
     /// How pods are made.
     #[command(flatten)]
     pub pods: PodOptions,
@@ -72,6 +77,18 @@ pub enum Allowance {
     Disruption,
     /// Stopping and starting the runtime under foreign pods, too
     DisruptionWithForeignPods,
+}
+
+/// Whether lists are streamed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ListStreaming {
+    /// ListPodSandbox and ListContainers
+    #[default]
+    Off,
+    /// StreamPodSandboxes and StreamContainers
+    On,
+    /// Each list both ways, to compare the answers
+    Both,
 }
 
 /// A parent cgroup, which cannot lead out of the hierarchy; empty for the runtime's own.

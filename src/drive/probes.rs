@@ -9,6 +9,7 @@ use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::options::ListStreaming;
 use super::session::Session;
 use super::stream_error::StreamError;
 use crate::case::{Case, Need};
@@ -94,19 +95,33 @@ fn measured(found: Result<(), impl Display>, lack: &str, advice: &str) -> Result
 }
 
 impl Session {
-    /// Measures whether the runtime and its node meet these needs.
-    pub async fn probe_needs(&self, needs: &BTreeSet<Need>) -> Result<(), StreamError> {
+    /// Measures whether the runtime and its node meet these needs. From then on, lists are streamed
+    /// if the user asks for it, as far as the runtime can.
+    pub async fn probe_needs(&mut self, needs: &BTreeSet<Need>) -> Result<(), StreamError> {
+        let list_streaming = self.options().asked.list_streaming;
+        let lists = (list_streaming != ListStreaming::Off).then_some(Need::StreamedLists);
+        let needs: BTreeSet<Need> = needs.iter().copied().chain(lists).collect();
         let mut lacks = BTreeMap::new();
         for need in needs {
-            let lack = match probe(*need, self).await {
+            let lack = match probe(need, self).await {
                 Ok(()) => None,
                 Err(Unavailable::Lack(lack)) => Some(lack),
                 Err(Unavailable::Stream(fault)) => return Err(fault),
             };
-            lacks.insert(*need, lack);
+            lacks.insert(need, lack);
         }
         let _ = self.probed.lacks.set(lacks);
+        if self.lack(&[Need::StreamedLists]).is_none() {
+            self.client.list_streaming = list_streaming;
+        }
         Ok(())
+    }
+
+    /// Why lists are not streamed though the user asks for it.
+    pub fn lists_unstreamed(&self) -> Option<String> {
+        let asked = self.options().asked.list_streaming != ListStreaming::Off;
+        let lack = self.lack(&[Need::StreamedLists]).filter(|_| asked);
+        lack.map(|lack| format!("lists are not streamed: {lack}"))
     }
 
     /// Continues without an event stream, for the cases alone that are about its absence.

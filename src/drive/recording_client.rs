@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
+use super::options::ListStreaming;
 use crate::cri::{self, Client, ConnectError, Endpoint};
 use crate::history::{Body, CallFault, CaseRun, Reply, Request, StatusCode};
 use crate::host::{BootTicks, Kernel, LogDirectory, OwnId, OwnIds};
@@ -22,6 +23,8 @@ use crate::recorder::Recorder;
 pub struct RecordingClient {
     pub client: Client,
     pub recorder: Recorder,
+    /// How the lists of all later calls are asked for.
+    pub(super) list_streaming: ListStreaming,
     /// The calls that have not ended, those of all clones among them.
     under_way: TaskTracker,
     /// The ids of sandboxes and containers, of all clones.
@@ -117,6 +120,7 @@ impl RecordingClient {
         Self {
             client,
             recorder,
+            list_streaming: ListStreaming::Off,
             under_way,
             ids: Arc::default(),
             notes: Arc::default(),
@@ -155,8 +159,26 @@ impl RecordingClient {
     }
 
     /// Sends a call with a deadline of its own, if there is one, and records its begin and end.
-    /// Continues if the future is dropped.
+    /// Continues if the future is dropped. Of a list asked for both ways, the streamed answer is
+    /// only recorded.
     pub async fn call_within(
+        &self,
+        case: Option<CaseRun>,
+        request: Request,
+        deadline: Option<Duration>,
+    ) -> Result<Reply, CallFault> {
+        if self.list_streaming != ListStreaming::Off
+            && let Some(stream) = request.as_stream()
+        {
+            let streamed = self.send(case, stream, deadline).await;
+            if self.list_streaming == ListStreaming::On {
+                return streamed;
+            }
+        }
+        self.send(case, request, deadline).await
+    }
+
+    async fn send(
         &self,
         case: Option<CaseRun>,
         request: Request,

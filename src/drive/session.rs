@@ -77,7 +77,7 @@ pub struct SessionOptions {
 #[derive(Debug)]
 pub struct Session {
     options: SessionOptions,
-    client: RecordingClient,
+    pub(super) client: RecordingClient,
     metrics: Metrics,
     silence: RwLock<()>,
     relists: OnceLock<RelistRequests>,

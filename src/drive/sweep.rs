@@ -415,7 +415,7 @@ async fn listed(
     if let Some(run) = run {
         labels.insert(RUN_LABEL.to_owned(), run.to_string());
     }
-    match ask(client, Request::ListSandboxes(labels)).await? {
+    match ask(client, Request::sandboxes(labels)).await? {
         Reply::Sandboxes(listed) => Ok(listed),
         _ => Ok(Vec::new()),
     }

@@ -25,8 +25,11 @@ messages! {
         StopSandbox(SandboxId = 1): "StopPodSandbox",
         RemoveSandbox(SandboxId = 1): "RemovePodSandbox",
         SandboxStatus(SandboxId = 1): "PodSandboxStatus",
-        /// `ListPodSandbox` with these labels as filter.
-        ListSandboxes(Labels),
+        /// `ListPodSandbox` or `StreamPodSandboxes` with these labels as filter.
+        ListSandboxes {
+            labels: Labels,
+            streamed: bool,
+        },
         CreateContainer(Arc<ContainerSpec>),
         StartContainer(ContainerId = 1): "StartContainer",
         /// `StopContainer`; the runtime counts the grace period in whole seconds.
@@ -43,6 +46,8 @@ messages! {
             sandbox: Option<SandboxId>,
             /// Only those that carry all these labels.
             labels: Labels,
+            /// Asked for as a stream: `StreamContainers`.
+            streamed: bool,
         },
         RuntimeStatus: "Status",
         /// `ListPodSandbox` or `StreamPodSandboxes` with any filter.
@@ -115,15 +120,52 @@ impl SandboxSpec {
 }
 
 impl Request {
+    /// The list of sandboxes with these labels, in one answer.
+    pub fn sandboxes(labels: Labels) -> Self {
+        Self::ListSandboxes {
+            labels,
+            streamed: false,
+        }
+    }
+
+    /// The list of containers with these labels, of one sandbox or of all, in one answer.
+    pub fn containers(sandbox: Option<SandboxId>, labels: Labels) -> Self {
+        Self::ListContainers {
+            sandbox,
+            labels,
+            streamed: false,
+        }
+    }
+
+    /// The same list as a stream; absent for a list that is one, and for any other call.
+    pub fn as_stream(&self) -> Option<Self> {
+        let mut list = self.clone();
+        let (Self::ListSandboxes { streamed, .. }
+        | Self::ListContainers { streamed, .. }
+        | Self::FindSandboxes(SandboxFilter { streamed, .. })
+        | Self::FindContainers(ContainerFilter { streamed, .. })) = &mut list
+        else {
+            return None;
+        };
+        (!std::mem::replace(streamed, true)).then_some(list)
+    }
+
+    /// Whether the answer comes as a stream of messages.
+    pub fn is_streamed(&self) -> bool {
+        matches!(self.method(), "StreamPodSandboxes" | "StreamContainers")
+    }
+
     /// The CRI's name of the method.
     pub fn method(&self) -> &'static str {
         match self {
             Self::Version => "Version",
             Self::RunSandbox(_) => "RunPodSandbox",
             Self::CreateContainer(_) => "CreateContainer",
-            Self::FindSandboxes(filter) if filter.streamed => "StreamPodSandboxes",
-            Self::ListSandboxes(_) | Self::FindSandboxes(_) => "ListPodSandbox",
-            Self::FindContainers(filter) if filter.streamed => "StreamContainers",
+            Self::ListSandboxes { streamed: true, .. }
+            | Self::FindSandboxes(SandboxFilter { streamed: true, .. }) => "StreamPodSandboxes",
+            Self::ListSandboxes { .. } | Self::FindSandboxes(_) => "ListPodSandbox",
+            Self::ListContainers { streamed: true, .. }
+            | Self::FindContainers(ContainerFilter { streamed: true, .. }) => "StreamContainers",
             Self::ListContainers { .. } | Self::FindContainers(_) => "ListContainers",
             Self::NoEventCall(call, _) => call.method(),
             _ => self.name().unwrap_or_default(),
@@ -139,7 +181,7 @@ impl Request {
             Self::CreateContainer(_) => "CreateContainerResponse",
             Self::SandboxStatus(_) => "PodSandboxStatusResponse",
             Self::ContainerStatus(_) => "ContainerStatusResponse",
-            Self::ListSandboxes(_) | Self::FindSandboxes(_) => "ListPodSandboxResponse",
+            Self::ListSandboxes { .. } | Self::FindSandboxes(_) => "ListPodSandboxResponse",
             Self::ListContainers { .. } | Self::FindContainers(_) => "ListContainersResponse",
             Self::RuntimeStatus => "StatusResponse",
             Self::ImageStatus(_) => "ImageStatusResponse",

@@ -246,7 +246,7 @@ impl CaseHistory {
             subjects.any(|subject| subject.id.as_str() == id)
         };
         match request {
-            Request::ListSandboxes(_) | Request::ListContainers { sandbox: None, .. } => {
+            Request::ListSandboxes { .. } | Request::ListContainers { sandbox: None, .. } => {
                 self.pods.iter().any(|pod| request.lists(pod))
             }
             _ => status_of(request).is_some_and(known),
@@ -455,11 +455,8 @@ mod tests {
         for (number, pod) in (0..).zip(pods) {
             let label = pod.map(|uid| (POD_UID_LABEL.to_owned(), uid.to_owned()));
             let labels: Labels = label.into_iter().collect();
-            let list = Request::ListContainers {
-                sandbox: None,
-                labels: labels.clone(),
-            };
-            for (call, request) in [(0, Request::ListSandboxes(labels)), (1, list)] {
+            let list = Request::containers(None, labels.clone());
+            for (call, request) in [(0, Request::sandboxes(labels)), (1, list)] {
                 let body = Body::CallBegan {
                     call: CallId(number * 2 + call),
                     case: None,

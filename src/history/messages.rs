@@ -153,7 +153,7 @@ pub fn decode_reply(response: &str, bytes: &[u8]) -> Result<Reply, ReplyError> {
 /// would use up our memory.
 pub fn check_asked(request: &Request, reply: &Reply) -> Result<(), ReplyError> {
     let asked = match request {
-        Request::ListSandboxes(labels) | Request::ListContainers { labels, .. } => labels,
+        Request::ListSandboxes { labels, .. } | Request::ListContainers { labels, .. } => labels,
         Request::FindSandboxes(filter) => &filter.labels,
         Request::FindContainers(filter) => &filter.labels,
         _ => return Ok(()),
@@ -207,12 +207,14 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
         Request::CreateContainer(spec) => {
             configs::encode_create(configs::encode_container(spec), spec.stop_signal)
         }
-        Request::ListSandboxes(labels) => encode_sandbox_filter(&SandboxFilter {
+        Request::ListSandboxes { labels, .. } => encode_sandbox_filter(&SandboxFilter {
             labels: labels.clone(),
             ..SandboxFilter::default()
         }),
         Request::FindSandboxes(filter) => encode_sandbox_filter(filter),
-        Request::ListContainers { sandbox, labels } => encode_container_filter(&ContainerFilter {
+        Request::ListContainers {
+            sandbox, labels, ..
+        } => encode_container_filter(&ContainerFilter {
             sandbox: sandbox.clone(),
             labels: labels.clone(),
             ..ContainerFilter::default()
@@ -240,9 +242,9 @@ pub fn decode_request(method: &str, bytes: &[u8]) -> Result<Request, RequestErro
             Request::CreateContainer(Arc::new(configs::decode_container(request, stop_signal)?))
         }
         "ListPodSandbox" => listed_sandboxes(decode_sandbox_filter(bytes, false)?),
-        "StreamPodSandboxes" => Request::FindSandboxes(decode_sandbox_filter(bytes, true)?),
+        "StreamPodSandboxes" => listed_sandboxes(decode_sandbox_filter(bytes, true)?),
         "ListContainers" => listed_containers(decode_container_filter(bytes, false)?),
-        "StreamContainers" => Request::FindContainers(decode_container_filter(bytes, true)?),
+        "StreamContainers" => listed_containers(decode_container_filter(bytes, true)?),
         _ => {
             if let Some(request) = Request::read(method, bytes)? {
                 return Ok(request);
@@ -282,7 +284,10 @@ fn decode_sandbox_filter(bytes: &[u8], streamed: bool) -> Result<SandboxFilter, 
 /// A filter by labels alone is that of a relist.
 fn listed_sandboxes(filter: SandboxFilter) -> Request {
     if filter.id.is_none() && filter.state.is_none() {
-        Request::ListSandboxes(filter.labels)
+        Request::ListSandboxes {
+            labels: filter.labels,
+            streamed: filter.streamed,
+        }
     } else {
         Request::FindSandboxes(filter)
     }
@@ -322,6 +327,7 @@ fn listed_containers(filter: ContainerFilter) -> Request {
         Request::ListContainers {
             sandbox: filter.sandbox,
             labels: filter.labels,
+            streamed: filter.streamed,
         }
     } else {
         Request::FindContainers(filter)
@@ -417,10 +423,7 @@ mod tests {
         let message = v1::ListContainersResponse {
             containers: containers.collect(),
         };
-        let request = Request::ListContainers {
-            sandbox: None,
-            labels: labels.clone(),
-        };
+        let request = Request::containers(None, labels.clone());
         let reply = decode_reply(request.response(), &message.encode_to_vec());
         let found = reply.and_then(|reply| check_asked(&request, &reply)).err();
         assert_eq!(found.as_ref(), refused);

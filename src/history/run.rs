@@ -114,6 +114,8 @@ message! {
         /// How late an event may be in a watch, which is about foreign pods; absent for a run.
         #[cfg_attr(test, arbitrary(with = any::span_or_none))]
         watch_within: Option<Duration> = 16,
+        /// Remarks for the reports, one sentence each.
+        notes: Vec<String> = 17,
     }
 }
 

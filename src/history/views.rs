@@ -258,7 +258,8 @@ impl Call {
 impl Request {
     /// Whether this lists a pod by the label of its UID, or all pods.
     pub fn lists(&self, pod: &PodUid) -> bool {
-        let (Self::ListSandboxes(labels) | Self::ListContainers { labels, .. }) = self else {
+        let (Self::ListSandboxes { labels, .. } | Self::ListContainers { labels, .. }) = self
+        else {
             return false;
         };
         let uid = labels.get(POD_UID_LABEL);

@@ -131,7 +131,7 @@ impl Traffic {
 fn is_of_pleg(request: &Request) -> bool {
     matches!(
         request,
-        Request::ListSandboxes(_)
+        Request::ListSandboxes { .. }
             | Request::ListContainers { .. }
             | Request::SandboxStatus(_)
             | Request::ContainerStatus(_)
@@ -335,7 +335,7 @@ mod tests {
     fn calls_of_a_pleg_count_and_those_that_make_changes_do_not() {
         let removal = Request::RemoveContainer(ContainerId::from("c"));
         let traffic = took(vec![
-            began(1, Request::ListSandboxes(Labels::new())),
+            began(1, Request::sandboxes(Labels::new())),
             began(2, removal),
             ended(2),
             ended(1),

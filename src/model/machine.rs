@@ -213,6 +213,10 @@ impl Machine {
     }
 
     fn dispatch(&mut self, request: &Request) -> Outcome {
+        if request.is_streamed() && !self.behaviour.streams_lists {
+            let fault = fault(StatusCode::UNIMPLEMENTED, "lists are not streamed");
+            return Outcome::Done(Err(fault));
+        }
         Outcome::Done(match request {
             Request::Version => Ok(Reply::Version(RuntimeVersion {
                 runtime_name: "model".to_owned(),
@@ -224,13 +228,11 @@ impl Machine {
             Request::RemoveSandbox(id) => self.remove_sandbox(id),
             Request::SandboxStatus(id) => self.sandbox_status(id),
             Request::RuntimeStatus => Ok(runtime_status()),
-            Request::ListSandboxes(labels) => Ok(self.list_sandboxes(&SandboxFilter {
+            Request::ListSandboxes { labels, .. } => Ok(self.list_sandboxes(&SandboxFilter {
                 labels: labels.clone(),
                 ..SandboxFilter::default()
             })),
-            Request::FindSandboxes(filter) => self
-                .check_streaming(filter.streamed)
-                .map(|()| self.list_sandboxes(filter)),
+            Request::FindSandboxes(filter) => Ok(self.list_sandboxes(filter)),
             Request::CreateContainer(spec) => self.create_container(spec),
             Request::StartContainer(id) => self.start_container(id),
             Request::StopContainer { container, grace } => {
@@ -238,16 +240,14 @@ impl Machine {
             }
             Request::RemoveContainer(id) => self.remove_container(id),
             Request::ContainerStatus(id) => self.container_status(id),
-            Request::ListContainers { sandbox, labels } => {
-                Ok(self.list_containers(&ContainerFilter {
-                    sandbox: sandbox.clone(),
-                    labels: labels.clone(),
-                    ..ContainerFilter::default()
-                }))
-            }
-            Request::FindContainers(filter) => self
-                .check_streaming(filter.streamed)
-                .map(|()| self.list_containers(filter)),
+            Request::ListContainers {
+                sandbox, labels, ..
+            } => Ok(self.list_containers(&ContainerFilter {
+                sandbox: sandbox.clone(),
+                labels: labels.clone(),
+                ..ContainerFilter::default()
+            })),
+            Request::FindContainers(filter) => Ok(self.list_containers(filter)),
             Request::ImageStatus(reference) => Ok(Reply::Image(self.image(reference).cloned())),
             Request::PullImage(reference) => {
                 self.image_call();

@@ -217,14 +217,6 @@ impl Machine {
         Ok(Reply::Done)
     }
 
-    pub(super) fn check_streaming(&self, streamed: bool) -> Result<(), CallFault> {
-        if streamed && !self.behaviour.streams_lists {
-            let message = "lists are not streamed".to_owned();
-            return Err(fault(StatusCode::UNIMPLEMENTED, message));
-        }
-        Ok(())
-    }
-
     pub(super) fn sandbox_status(&mut self, id: &SandboxId) -> Result<Reply, CallFault> {
         let Some(sandbox) = self.sandboxes.get(id) else {
             return Err(no_sandbox(id));

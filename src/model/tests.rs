@@ -392,10 +392,7 @@ fn lists_show_the_objects_that_match_their_filters() {
         let labels = labels
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let request = Request::ListContainers {
-            sandbox: sandbox.cloned(),
-            labels: labels.collect(),
-        };
+        let request = Request::containers(sandbox.cloned(), labels.collect());
         match harness.call(request) {
             Ok(Reply::Containers(listed)) => listed.into_iter().map(|it| it.id).collect(),
             other => panic!("{other:?}"),

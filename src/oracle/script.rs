@@ -269,10 +269,7 @@ impl Script {
         match (word, name.starts_with("pod")) {
             ("stop", true) => Request::StopSandbox(sandbox),
             ("remove", true) => Request::RemoveSandbox(sandbox),
-            ("relist", true) => Request::ListContainers {
-                sandbox: Some(sandbox),
-                labels: Labels::new(),
-            },
+            ("relist", true) => Request::containers(Some(sandbox), Labels::new()),
             ("find" | "find-sandbox", _) => find(name, word, &id, extras),
             ("start", false) => {
                 let now_ns = self.next_at().realtime_ns;

@@ -23,7 +23,7 @@ pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
         Request::NoEventCall(_, on) => on == id.as_str(),
         Request::Version
         | Request::RunSandbox(_)
-        | Request::ListSandboxes(_)
+        | Request::ListSandboxes { .. }
         | Request::CreateContainer(_)
         | Request::ListContainers { .. }
         | Request::ImageStatus(_)
@@ -94,12 +94,17 @@ pub(super) fn matches_filter(
     labels: &Labels,
 ) -> Option<bool> {
     let (wanted, inside, carried) = match (request, sandbox) {
-        (Request::ListContainers { sandbox, labels }, Some(_)) => (None, sandbox.as_ref(), labels),
+        (
+            Request::ListContainers {
+                sandbox, labels, ..
+            },
+            Some(_),
+        ) => (None, sandbox.as_ref(), labels),
         (Request::FindContainers(filter), Some(_)) => {
             let wanted = filter.id.as_ref().map(ContainerId::as_str);
             (wanted, filter.sandbox.as_ref(), &filter.labels)
         }
-        (Request::ListSandboxes(labels), None) => (None, None, labels),
+        (Request::ListSandboxes { labels, .. }, None) => (None, None, labels),
         (Request::FindSandboxes(filter), None) => (
             filter.id.as_ref().map(SandboxId::as_str),
             None,

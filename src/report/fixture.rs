@@ -385,10 +385,7 @@ fn status(id: &str, state: ContainerState, reason: &str) -> ContainerStatus {
 }
 
 fn relist() -> Request {
-    Request::ListContainers {
-        sandbox: Some(SandboxId::from(POD)),
-        labels: Labels::new(),
-    }
+    Request::containers(Some(SandboxId::from(POD)), Labels::new())
 }
 
 fn listing(id: &str) -> ContainerListing {

@@ -248,7 +248,7 @@ impl<'a> Timeline<'a> {
         match request {
             Request::Version
             | Request::RuntimeStatus
-            | Request::ListSandboxes(_)
+            | Request::ListSandboxes { .. }
             | Request::ListImages => method.to_owned(),
             Request::FindSandboxes(filter) => {
                 let id = filter.id.as_ref().map(|id| self.name(id.as_str()));
@@ -448,7 +448,7 @@ fn lane(request: &Request) -> &'static str {
 pub(super) fn asks_only(request: &Request) -> bool {
     match request {
         Request::SandboxStatus(_)
-        | Request::ListSandboxes(_)
+        | Request::ListSandboxes { .. }
         | Request::ContainerStatus(_)
         | Request::ListContainers { .. }
         | Request::FindSandboxes(_)

@@ -393,6 +393,7 @@ pub(super) fn plan(
         tier: options.selection.tier.map(|tier| tier.to_string()),
         fan_out: session.fan_out(),
         probed: session.capabilities(),
+        notes: session.lists_unstreamed().into_iter().collect(),
         ..RunPlan::default()
     };
     let mut cases = Vec::new();

@@ -252,7 +252,7 @@ pub(super) async fn prepare(
         cgroup_parent: cgroup_parent(asked.pods.cgroup_parent.as_deref(), info.cgroup_driver),
         kernel: kernel.clone(),
     };
-    let session = Session::new(
+    let mut session = Session::new(
         session_options,
         caller.clone(),
         preparation.metrics.clone(),

@@ -209,8 +209,10 @@ impl Verdicts {
         faults.extend(of_watch.unwrap_or_default());
         let known = &self.plan.known;
         let pause = self.ended.as_ref().and_then(|(_, end)| end.pause());
+        let mut notes: Vec<_> = pause.into_iter().chain(known.notes()).collect();
+        notes.extend_from_slice(&self.plan.notes);
         RunReport {
-            notes: pause.into_iter().chain(known.notes()).collect(),
+            notes,
             expired: known.expired().map(|entry| entry.case.clone()).collect(),
             info: self.info.clone(),
             began: self.began,

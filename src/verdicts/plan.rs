@@ -53,6 +53,7 @@ pub(super) struct Plan {
     pub(super) invariants: Vec<(CaseRun, &'static Invariant)>,
     pub(super) executions: BTreeMap<CaseRun, Execution>,
     pub(super) faults: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -167,6 +168,7 @@ impl Plan {
             invariants: invariants.collect(),
             executions: executions.collect(),
             faults,
+            notes: plan.notes.clone(),
         }
     }
 

@@ -261,7 +261,7 @@ impl RelistTroubles {
             Body::CallBegan { call, request, .. } => {
                 let is_of_relist = matches!(
                     request,
-                    Request::ListSandboxes(_)
+                    Request::ListSandboxes { .. }
                         | Request::ListContainers { .. }
                         | Request::SandboxStatus(_)
                         | Request::ContainerStatus(_)

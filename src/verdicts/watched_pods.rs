@@ -203,8 +203,8 @@ impl WatchedPods {
         let id = match request {
             Request::SandboxStatus(id) => ContainerId::from(id),
             Request::ContainerStatus(id) => id.clone(),
-            Request::ListSandboxes(labels) | Request::ListContainers { labels, .. } => {
-                if matches!(request, Request::ListSandboxes(_)) {
+            Request::ListSandboxes { labels, .. } | Request::ListContainers { labels, .. } => {
+                if matches!(request, Request::ListSandboxes { .. }) {
                     self.on_demand.clear();
                 }
                 if let Some(uid) = labels.get(POD_UID_LABEL) {
@@ -454,7 +454,7 @@ impl WatchedPods {
             }
             if let Body::CallBegan { request, .. } = &entry.body {
                 match request {
-                    Request::ListSandboxes(_) => relist = Some(entry.seq),
+                    Request::ListSandboxes { .. } => relist = Some(entry.seq),
                     Request::SandboxStatus(_) => start = relist,
                     _ => {}
                 }

@@ -162,7 +162,7 @@ fn is_first_of_relist(body: &Body) -> bool {
         body,
         Body::CallBegan {
             case: None,
-            request: Request::ListSandboxes(labels),
+            request: Request::ListSandboxes { labels, .. },
             ..
         } if labels.is_empty()
     )

@@ -190,7 +190,7 @@ impl RelistUnderWay {
                 request,
                 ..
             } => {
-                if matches!(request, Request::ListSandboxes(_)) {
+                if matches!(request, Request::ListSandboxes { .. }) {
                     let last = self.began.replace(entry.at);
                     let took = last.map(|began| self.ended.since(began));
                     self.is_late &= took.is_some_and(|took| took > limits::LATE_RELIST);
@@ -311,7 +311,7 @@ mod tests {
                 lines.push(detail.split(';').next().unwrap().to_owned());
             }
             let request = match kind {
-                "+" => Some(Request::ListSandboxes(Labels::new())),
+                "+" => Some(Request::sandboxes(Labels::new())),
                 "?" => Some(Request::ContainerStatus(ContainerId::from("c"))),
                 _ => None,
             };

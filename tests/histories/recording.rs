@@ -100,7 +100,7 @@ impl Recording {
             return;
         };
         match (self.asked(place), reply) {
-            (Some(Request::ListSandboxes(labels)), Reply::Sandboxes(listed)) => {
+            (Some(Request::ListSandboxes { labels, .. }), Reply::Sandboxes(listed)) => {
                 let uid = labels.get(POD_UID_LABEL).cloned().unwrap_or_default();
                 listed.push(SandboxListing {
                     id: SandboxId::from("another"),

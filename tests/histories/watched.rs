@@ -76,7 +76,8 @@ fn as_watch(entries: &[Entry]) -> Vec<Entry> {
 /// Drops the filter of a list: a watch lists all pods.
 fn list_all(entry: &mut Entry) {
     if let Body::CallBegan { request, .. } = &mut entry.body
-        && let Request::ListSandboxes(labels) | Request::ListContainers { labels, .. } = request
+        && let Request::ListSandboxes { labels, .. } | Request::ListContainers { labels, .. } =
+            request
     {
         *labels = Labels::new();
     }

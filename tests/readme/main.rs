@@ -299,7 +299,7 @@ fn entries_of_invariants_name_cases_or_bound_the_rate() {
         ),
         (
             "INV-28",
-            r#"[{"kind":"field-changed","field":"created_at","method":"ListContainers"}]"#,
+            r#"[{"kind":"field-changed","field":"created_at","method":"…Containers"}]"#,
         ),
         (
             "INV-28",

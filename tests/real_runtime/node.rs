@@ -127,7 +127,7 @@ impl Node {
     }
 
     fn sandboxes(&self, labels: Labels) -> Vec<SandboxListing> {
-        let Reply::Sandboxes(listed) = self.ask(&Request::ListSandboxes(labels)) else {
+        let Reply::Sandboxes(listed) = self.ask(&Request::sandboxes(labels)) else {
             unreachable!("ListPodSandbox is answered by sandboxes");
         };
         listed
@@ -147,10 +147,7 @@ impl Node {
         let mut left: Vec<_> = sandboxes
             .map(|sandbox| format!("sandbox {}", sandbox.id))
             .collect();
-        let request = Request::ListContainers {
-            sandbox: None,
-            labels,
-        };
+        let request = Request::containers(None, labels);
         if let Reply::Containers(containers) = self.ask(&request) {
             left.extend(containers.iter().map(|c| format!("container {}", c.id)));
         }
@@ -176,10 +173,8 @@ impl Node {
     #[track_caller]
     pub(crate) fn wait_for_a_container(&self, running: &Running) -> String {
         let run = run_id(&running.wait_for("\nrun "));
-        let request = Request::ListContainers {
-            sandbox: None,
-            labels: Labels::from([(RUN_LABEL.to_owned(), run.clone())]),
-        };
+        let request =
+            Request::containers(None, Labels::from([(RUN_LABEL.to_owned(), run.clone())]));
         self.wait_until(&request, |reply| {
             let Reply::Containers(listed) = reply else {
                 unreachable!("ListContainers is answered by containers");

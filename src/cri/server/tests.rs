@@ -306,10 +306,7 @@ fn lists() -> Vec<(Request, Reply)> {
         image: Some(reference().into()),
         ..ContainerListing::default()
     };
-    let of_sandbox = Request::ListContainers {
-        sandbox: Some(SandboxId::from("s")),
-        labels: labels("l"),
-    };
+    let of_sandbox = Request::containers(Some(SandboxId::from("s")), labels("l"));
     let status = RuntimeStatus {
         conditions: vec!["RuntimeReady".to_owned()],
         handlers: vec![String::new(), "other".to_owned()],
@@ -317,7 +314,7 @@ fn lists() -> Vec<(Request, Reply)> {
     let mut calls = vec![
         (Request::RuntimeStatus, Reply::RuntimeStatus(status)),
         (
-            Request::ListSandboxes(labels("l")),
+            Request::sandboxes(labels("l")),
             Reply::Sandboxes(vec![sandbox.clone()]),
         ),
         (of_sandbox, Reply::Containers(vec![container.clone()])),

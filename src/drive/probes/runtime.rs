@@ -12,7 +12,7 @@ use crate::drive::stream_error::StreamError;
 use crate::history::{
     Body, ContainerFilter, ContainerId, ContainerSpec, ContainerState, Entry, EventKind, FanOut,
     Observer, OciRuntime, Reply, Request, RuntimeStatus, SandboxFilter, SandboxSpec, SandboxState,
-    Signal, SubscriptionId,
+    Signal, StatusCode, SubscriptionId,
 };
 use crate::recorder::Reader;
 use crate::workload::Workload;
@@ -96,11 +96,13 @@ pub(super) async fn streamed_lists(session: &Session) -> Result<(), String> {
         Request::FindContainers(containers),
     ] {
         let method = request.method();
-        let unavailable = |code| {
-            format!("{method} is not to be had ({code}); it came with Kubernetes 1.36 (KEP-5825)")
-        };
+        // As for a kubelet, which falls back for this code alone.
         let answer = session.call(None, request).await;
-        answer.map_err(|fault| unavailable(fault.code))?;
+        if answer.is_err_and(|fault| fault.code == StatusCode::UNIMPLEMENTED) {
+            return Err(format!(
+                "{method} is UNIMPLEMENTED; it came with Kubernetes 1.36 (KEP-5825)"
+            ));
+        }
     }
     Ok(())
 }

@@ -360,7 +360,7 @@ async fn reconnect(session: Arc<Session>) -> Result<(), Abort> {
         if tokio::time::timeout(pause, stopped).await.is_ok() {
             return Err(Abort::interrupted());
         }
-        let lists = Request::ListSandboxes(session.labels());
+        let lists = Request::sandboxes(session.labels());
         let is_back = session.call(None, lists).await.is_ok();
         match session.reopen().await {
             Ok(()) => return Ok(()),

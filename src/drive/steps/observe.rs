@@ -149,12 +149,9 @@ pub(super) fn requests(
     let (sandbox, spec) = pod.ok_or_else(|| Abort::unbound(id.as_str()))?;
     let labels = case.session.labels();
     let request = |query: &Query| match query {
-        Query::Containers => Request::ListContainers {
-            sandbox: Some(sandbox.clone()),
-            labels: labels.clone(),
-        },
+        Query::Containers => Request::containers(Some(sandbox.clone()), labels.clone()),
         Query::ContainerStatus => Request::ContainerStatus(id.clone()),
-        Query::Sandboxes => Request::ListSandboxes(spec.labels.clone()),
+        Query::Sandboxes => Request::sandboxes(spec.labels.clone()),
         Query::SandboxStatus => Request::SandboxStatus(sandbox.clone()),
     };
     Ok(queries.iter().map(request).collect())

@@ -137,10 +137,7 @@ pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, Sweep
 pub(super) async fn containers(
     client: &RecordingClient,
 ) -> Result<Vec<ContainerListing>, SweepError> {
-    let all = Request::ListContainers {
-        sandbox: None,
-        labels: Labels::new(),
-    };
+    let all = Request::containers(None, Labels::new());
     match ask(client, all).await? {
         Reply::Containers(listed) => Ok(listed),
         _ => Ok(Vec::new()),

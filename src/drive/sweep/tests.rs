@@ -104,7 +104,7 @@ impl Backend for Refusing {
         };
         self.changes.lock().unwrap().extend(change);
         match request {
-            Request::ListSandboxes(_) => {
+            Request::ListSandboxes { .. } => {
                 let forged = with(of_run(RUN), KUBELET_LABELS[1], "prod");
                 Ok(Reply::Sandboxes(vec![
                     listed("pod", of_run(RUN)),

@@ -213,19 +213,23 @@ fn with_intent(request: Request, intent: Intent) -> Request {
             sandbox.runtime_handler = intent.sandbox_handler;
             Request::CreateContainer(spec)
         }
-        Request::ListSandboxes(labels) if intent.by_filter => {
+        Request::ListSandboxes { labels, streamed } if intent.by_filter => {
             Request::FindSandboxes(SandboxFilter {
                 labels,
+                streamed,
                 ..SandboxFilter::default()
             })
         }
-        Request::ListContainers { sandbox, labels } if intent.by_filter => {
-            Request::FindContainers(ContainerFilter {
-                sandbox,
-                labels,
-                ..ContainerFilter::default()
-            })
-        }
+        Request::ListContainers {
+            sandbox,
+            labels,
+            streamed,
+        } if intent.by_filter => Request::FindContainers(ContainerFilter {
+            sandbox,
+            labels,
+            streamed,
+            ..ContainerFilter::default()
+        }),
         Request::RuntimeStatus if intent.no_event => {
             Request::NoEventCall(NoEventCall::Status, String::new())
         }

@@ -156,13 +156,20 @@ defects! { CAPABILITIES:
         }
     }
     "streamed-list-repeats" answers(request, answer) {
-        match (request, &mut answer.result) {
-            (Request::FindContainers(filter), Ok(Reply::Containers(listed))) if filter.streamed => {
+        match &mut answer.result {
+            Ok(Reply::Containers(listed)) if request.is_streamed() => {
                 listed.extend(listed.first().cloned());
             }
-            (Request::FindSandboxes(filter), Ok(Reply::Sandboxes(listed))) if filter.streamed => {
+            Ok(Reply::Sandboxes(listed)) if request.is_streamed() => {
                 listed.extend(listed.first().cloned());
             }
+            _ => {}
+        }
+    }
+    "streamed-list-lacks-the-last" answers(request, answer) {
+        match &mut answer.result {
+            Ok(Reply::Containers(listed)) if request.is_streamed() => drop(listed.pop()),
+            Ok(Reply::Sandboxes(listed)) if request.is_streamed() => drop(listed.pop()),
             _ => {}
         }
     }

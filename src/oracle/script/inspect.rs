@@ -63,17 +63,14 @@ impl Script {
         let listing = is_listed.then_some(listing);
         self.ask(
             of_run,
-            Request::ListSandboxes(labels.clone()),
+            Request::sandboxes(labels.clone()),
             Ok(Reply::Sandboxes(listing.into_iter().collect())),
         );
         if extras.has("sandbox") {
             let reply = Ok(Reply::SandboxStatus(status.into()));
             return self.ask(of_run, Request::SandboxStatus(sandbox), reply);
         }
-        let list = Request::ListContainers {
-            sandbox: (!of_run).then(|| sandbox.clone()),
-            labels,
-        };
+        let list = Request::containers((!of_run).then(|| sandbox.clone()), labels);
         self.ask(of_run, list, Ok(listed));
         self.after_the_lists(extras);
         let fault = |word: &str, code| extras.has(word).then(|| refused(code));

@@ -374,7 +374,7 @@ impl<'a> Walk<'a> {
     /// Whether a call lists all sandboxes, or all containers; `None` if it lists only some.
     fn lists_all(&self, call: CallId) -> Option<bool> {
         match self.places.request(call)? {
-            Request::ListSandboxes(_) => Some(true),
+            Request::ListSandboxes { .. } => Some(true),
             Request::ListContainers { sandbox: None, .. } => Some(false),
             _ => None,
         }

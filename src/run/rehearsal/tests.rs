@@ -127,9 +127,8 @@ fn run_on_model(
     let report = ran.join().expect("no panic").expect("a report");
     let left = |listed| reactor.runtime().block_on(scripted.model.call(listed));
     let labels = Labels::new();
-    let sandboxes = left(Request::ListSandboxes(labels.clone()));
-    let sandbox = None;
-    let containers = left(Request::ListContainers { sandbox, labels });
+    let sandboxes = left(Request::sandboxes(labels.clone()));
+    let containers = left(Request::containers(None, labels));
     let nothing = sandboxes == Ok(Reply::Sandboxes(Vec::new()))
         && containers == Ok(Reply::Containers(Vec::new()));
     (report, given_up.load(Ordering::Relaxed), nothing)

@@ -67,12 +67,13 @@ impl Relists {
             })
         };
         match request {
-            Request::ListSandboxes(labels) if labels.is_empty() => {
+            Request::ListSandboxes { labels, .. } if labels.is_empty() => {
                 (self.sandboxes, self.containers) = (list(), None);
             }
             Request::ListContainers {
                 sandbox: None,
                 labels,
+                ..
             } if labels.is_empty() => self.containers = list(),
             _ => {}
         }

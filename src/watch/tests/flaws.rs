@@ -60,7 +60,7 @@ fn lists_fail(request: &Request, answer: &mut Answer) {
 fn lists_take_6s(request: &Request, answer: &mut Answer) {
     let lists = matches!(
         request,
-        Request::ListContainers { .. } | Request::ListSandboxes(_)
+        Request::ListContainers { .. } | Request::ListSandboxes { .. }
     );
     if lists {
         answer.after = Some(Duration::from_secs(6));

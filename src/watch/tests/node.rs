@@ -159,11 +159,8 @@ impl Node {
             .iter()
             .map(|uid| (POD_UID_LABEL, uid.as_str()))
             .collect();
-        self.call(ms, Request::ListSandboxes(labels.clone()), sandboxes);
-        let request = Request::ListContainers {
-            sandbox: None,
-            labels,
-        };
+        self.call(ms, Request::sandboxes(labels.clone()), sandboxes);
+        let request = Request::containers(None, labels);
         self.call(ms, request, Reply::Containers(relist.containers.clone()));
         let listed = Some((self.sandbox, self.container));
         if std::mem::replace(&mut self.listed, listed) == listed {

@@ -63,7 +63,7 @@ impl Pod<'_> {
         };
         self.history.calls().filter(|call| later(call)).any(|call| {
             match (call.request(), call.result()) {
-                (Request::ListSandboxes(labels), Some(Ok(Reply::Sandboxes(listed)))) => {
+                (Request::ListSandboxes { labels, .. }, Some(Ok(Reply::Sandboxes(listed)))) => {
                     let is_own =
                         |listed: &SandboxListing| listed.id.as_str() == self.subject.id.as_str();
                     labels.is_empty() && !listed.iter().any(is_own)

@@ -42,7 +42,7 @@ pub(super) fn relists(history: &CaseHistory) -> Vec<PlegRelist<'_>> {
 
 /// The relists of one caller: each begins with a list of sandboxes.
 fn grouped<'a>(calls: &[&'a Call]) -> Vec<PlegRelist<'a>> {
-    let lists_sandboxes = |call: &&Call| matches!(call.request(), Request::ListSandboxes(_));
+    let lists_sandboxes = |call: &&Call| matches!(call.request(), Request::ListSandboxes { .. });
     let starts = (0..calls.len()).filter(|place| lists_sandboxes(&calls[*place]));
     let starts: Vec<usize> = starts.collect();
     let ends = starts.iter().skip(1).copied().chain([calls.len()]);
@@ -54,7 +54,7 @@ fn grouped<'a>(calls: &[&'a Call]) -> Vec<PlegRelist<'a>> {
 
 fn relist<'a>(calls: &[&'a Call]) -> Option<PlegRelist<'a>> {
     let (first, rest) = calls.split_first()?;
-    let (Request::ListSandboxes(labels), Some(Ok(Reply::Sandboxes(sandboxes)))) =
+    let (Request::ListSandboxes { labels, .. }, Some(Ok(Reply::Sandboxes(sandboxes)))) =
         (first.request(), first.result())
     else {
         return None;
@@ -79,7 +79,7 @@ fn relist<'a>(calls: &[&'a Call]) -> Option<PlegRelist<'a>> {
 fn asks(call: &Call) -> bool {
     matches!(
         call.request(),
-        Request::ListSandboxes(_)
+        Request::ListSandboxes { .. }
             | Request::ListContainers { .. }
             | Request::SandboxStatus(_)
             | Request::ContainerStatus(_)

@@ -16,6 +16,7 @@ impl Before for Relists {
         if let Request::ListContainers {
             sandbox: None,
             labels,
+            ..
         } = request
         {
             let of_one = labels.contains_key(POD_UID_LABEL);

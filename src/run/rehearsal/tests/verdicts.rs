@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::super::*;
 use super::outcome;
 use crate::case::{Tier, load, parse};
-use crate::drive::Sabotage;
+use crate::drive::{ListStreaming, Sabotage};
 use crate::history::{CallFault, Request, StatusCode};
-use crate::model::{ExitDetection, MonitorDeath, NonTransition, StopSignals};
+use crate::model::{self, ExitDetection, MonitorDeath, NonTransition, StopSignals};
 use crate::outcome::{Verdict, Violation};
 
 /// The outcomes of the cases on such a model, except plain passes.
@@ -151,6 +151,58 @@ fn a_stop_signal_is_measured_by_the_signal_of_a_stop() {
         assert_eq!(seen, (verdict, advice), "{stop_signals:?}: {found:#?}");
         let measured = report.capabilities.stop_signal;
         assert_eq!(measured, Some(is_sent), "{stop_signals:?}");
+    }
+}
+
+/// A report on ORD-01, which lists nothing by itself.
+fn with_lists(list_streaming: ListStreaming, behaviour: Behaviour) -> RunReport {
+    let drive = DriveOptions {
+        list_streaming,
+        ..DriveOptions::default()
+    };
+    let target = Target::model(behaviour, 0);
+    let rehearsal = Rehearsal {
+        target,
+        drive,
+        ..Rehearsal::default()
+    };
+    rehearse(rehearsal, cases(&["ORD-01"])).expect("the model runs it")
+}
+
+#[test]
+fn a_wrong_streamed_list_is_noticed_in_any_case_if_lists_are_streamed() {
+    use ListStreaming::{Both, Off, On};
+    use Verdict::{Fail, Pass};
+
+    for defect in ["streamed-list-repeats", "streamed-list-lacks-the-last"] {
+        for (list_streaming, expected) in [(Off, Pass), (On, Fail), (Both, Fail)] {
+            let verdict = |defect: Option<&str>| {
+                let mut behaviour = Behaviour::default();
+                if let Some(defect) = defect.and_then(model::fault_named) {
+                    defect.fault.apply(&mut behaviour);
+                }
+                outcome(&with_lists(list_streaming, behaviour), "INV-31").verdict
+            };
+            assert_eq!(
+                verdict(Some(defect)),
+                expected,
+                "{defect} {list_streaming:?}"
+            );
+            assert_eq!(verdict(None), Pass, "{list_streaming:?}");
+        }
+    }
+}
+
+#[test]
+fn lists_that_cannot_be_streamed_are_not() {
+    for (list_streaming, noted) in [(ListStreaming::Off, 0), (ListStreaming::On, 1)] {
+        let behaviour = Behaviour {
+            streams_lists: false,
+            ..Behaviour::default()
+        };
+        let report = with_lists(list_streaming, behaviour);
+        assert_eq!(report.count(Verdict::Pass), report.outcomes.len());
+        assert_eq!(report.notes.len(), noted, "{:?}", report.notes);
     }
 }
 
