@@ -26,10 +26,15 @@ pub(super) fn check_steps<'a>(file: &'a CaseFile, found: &mut Findings) -> (Name
         taken: 0,
     };
     // An OOM kill is provoked where the host counts it.
-    let shows = file.provokes.map(|Situation::OomKill| Need::MemoryLimit);
+    let counted = file.provokes == Some(Situation::OomKill);
+    let shows = counted.then_some(Need::MemoryLimit);
     walk.needs(file.needs.iter().copied().chain(shows));
     walk.steps(&file.steps);
     walk.inside("steps", Walk::limit_steps);
+    if matches!(file.provokes, Some(Situation::Behind(_))) && !walk.implied.stalls_a_subscriber {
+        walk.error_at("provokes", "no subscriber of the case stops reading")
+            .help("add `stalls: true` to a `subscribe`");
+    }
     (walk.names, walk.implied)
 }
 

@@ -187,11 +187,8 @@ defects! { CAPABILITIES:
             sandbox.ips.clear();
         }
     }
-    "large-events-lost" drops(event) {
-        let statuses = event.containers.iter();
-        let values = statuses.flat_map(|status| status.annotations.values());
-        values.map(|value| value.len()).sum::<usize>() > 256 << 10
-    }
+    "large-events-lost" drops(event) { annotation_bytes(event) > 256 << 10 }
+    "huge-events-lost" drops(event) { annotation_bytes(event) > 1 << 20 }
     "own-stop-signal-not-sent" sets { stop_signals = StopSignals::ReportedOnly }
     "exit-reported-for-the-pid-target" sets { reports_pid_target = true }
     "no-stopped-with-the-target" sets { suppressed = &[Transition::EndWithTarget] }
@@ -217,6 +214,12 @@ pub(super) fn behind(state: ContainerState) -> ContainerState {
         ContainerState::Running => ContainerState::Created,
         ContainerState::Created | ContainerState::Unknown(_) => state,
     }
+}
+
+fn annotation_bytes(event: &Event) -> usize {
+    let statuses = event.containers.iter();
+    let values = statuses.flat_map(|status| status.annotations.values());
+    values.map(|value| value.len()).sum()
 }
 
 fn unknown(message: &str) -> CallFault {

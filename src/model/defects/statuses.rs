@@ -130,6 +130,7 @@ defects! { STATUSES:
             });
         }
     }
+    "hundred-containers-in-a-snapshot" changes(event) { event.containers.truncate(100); }
     "bulky-stopped" changes(context, event) {
         let is_first = context.held.is_empty() && event.kind == EventKind::Stopped;
         if event.containers.len() >= 30 && is_first {

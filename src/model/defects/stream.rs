@@ -18,6 +18,21 @@ defects! { STREAM:
     "drop-deleted" drops(event) { event.kind == EventKind::Deleted }
     "drop-every-ninth" drops(context, _) { context.nth % 9 == 8 }
     "drop-sandbox-events" drops(event) { event.is_of_sandbox() }
+    "drop-stopped-after-a-minute" drops(event) {
+        let lived_ns = event.own_status().map(|own| own.finished_at.0 - own.started_at.0);
+        event.kind == EventKind::Stopped && lived_ns > Some(60 * SECOND_NS)
+    }
+    "drop-the-rest-of-a-burst" drops_of_stream(context, event) {
+        const OF_A_SECOND: usize = 250;
+        let since_ns = context.at.realtime_ns - SECOND_NS;
+        context.held.retain(|sent| sent.created_at.0 > since_ns);
+        let is_one = event.kind == EventKind::Stopped && event.created_at.0 > since_ns;
+        let is_full = is_one && context.held.len() >= OF_A_SECOND;
+        if is_one && !is_full {
+            context.held.push(event.clone());
+        }
+        is_full
+    }
     "drop-oom-stopped" drops(event) { own_reason(event) == "OOMKilled" }
 
     // The stream itself.
@@ -67,11 +82,12 @@ defects! { SUBSCRIBERS:
     "headers-with-the-first-event" sets { sends_headers_at_once = false }
     "wedged-by-a-slow-reader" sets { queue = 100, full_queue = FullQueue::Wedge }
     "lists-wait-for-a-slow-reader" sets {
-        queue = 20,
+        queue = 100,
         full_queue = FullQueue::Wedge,
         lists_wait_for_events = true,
     }
-    "gap-for-a-slow-reader" sets { queue = 16, full_queue = FullQueue::Drop }
+    "gap-for-a-slow-reader" sets { queue = 100, full_queue = FullQueue::Drop }
+    "gap-for-a-very-slow-reader" sets { full_queue = FullQueue::Drop }
     "deadline-ignored" sets { honours_deadlines = false }
     "idle-stream-ends" sets { max_stream_age = Some(Duration::from_secs(3)) }
     "stream-ends-after-half-a-minute" sets { max_stream_age = Some(Duration::from_secs(30)) }
