@@ -15,34 +15,22 @@
 
 mod addresses;
 mod aftermath;
-mod all_containers;
-mod announced;
-mod answered;
 mod answers;
 mod call_edge;
 mod check;
-mod created_at_valid;
 pub(crate) mod duration;
 mod events;
-mod eventually_known;
-mod explained;
-mod includes;
 mod invariant;
 mod judge;
 pub(crate) mod kind_words;
-mod last_state;
 mod latencies;
 mod latency;
 mod message_size;
 mod name_refs;
-mod never;
 mod no_growth;
-mod no_repeats;
 mod order;
 mod replay;
-mod sandbox_state;
 mod scope;
-mod shown;
 mod situation;
 mod status;
 mod subject_events;
@@ -64,49 +52,32 @@ check::checks! {
     /// Exactly these events, in this order.
     "events" Events(events::EventsCheck);
     /// These events, in this order; others may come before, between and after them.
-    "includes" Includes(includes::IncludesCheck);
+    "includes" Includes(events::IncludesCheck);
     /// No such event.
-    "never" Never(never::NeverCheck);
+    "never" Never(events::NeverCheck);
     /// No event comes twice.
-    "no-repeats" NoRepeats(no_repeats::NoRepeatsCheck);
+    "no-repeats" NoRepeats(events::NoRepeatsCheck);
     /// The status of its own container in an event's snapshot.
     "status" Status(status::StatusCheck);
-    /// Every event carries the status of its sandbox, with the UID that the case gave to the pod.
-    /// Until its DELETED, every event's snapshot shows the event's own container exactly once; that
-    /// of DELETED does not show it.
     /// When an event arrives, measured from a call.
     "timing" Timing(timing::TimingCheck);
     /// One event arrives before another.
     "order" Order(order::OrderCheck);
-    /// An event has announced each state that a relist shows: EXITED by STOPPED, absence by
-    /// DELETED.
-    "announced" Announced(announced::AnnouncedCheck);
     /// The events that a subscription delivers, and whether and how it ends.
     "subscription" Subscription(subscription::SubscriptionCheck);
-    /// An event reports the transition, or a relist shows its result.
-    "eventually-known" EventuallyKnown(eventually_known::EventuallyKnownCheck);
     /// A new stream replays either all events from the time without a subscription, or none.
     "replay" Replay(replay::ReplayCheck);
-    /// Every list and status after an event shows the state that the event reported, or a later
-    /// one.
-    "shown" Shown(shown::ShownCheck);
     /// From the sandbox's STARTED until its STOPPED, events carry the addresses that
     /// `PodSandboxStatus` returns, and there is at least one.
     "addresses" Addresses(addresses::AddressesCheck);
     /// `ContainerStatus` and `PodSandboxStatus` succeed, or fail with `NOT_FOUND`.
-    "answered" Answered(answered::AnsweredCheck);
+    "answered" Answered(answers::AnsweredCheck);
     /// Each status that shows the container EXITED has a message. There is at least one such
     /// status, unless the container is removed.
-    "explained" Explained(explained::ExplainedCheck);
-    /// An event's snapshot contains the containers that the lists before and after it contain.
-    "all-containers" AllContainers(all_containers::AllContainersCheck);
+    "explained" Explained(answers::ExplainedCheck);
     /// The state in the last list or status that shows the sandbox or container, whether an event
     /// reported it or not.
-    "last-state" LastState(last_state::LastStateCheck);
-    /// The state of the sandbox in an event's snapshot.
-    "sandbox-state" SandboxState(sandbox_state::SandboxStateCheck);
-    /// `created_at` of an event lies between the call or exit that caused it and its arrival.
-    "created-at-valid" CreatedAtValid(created_at_valid::CreatedAtValidCheck);
+    "last-state" LastState(answers::LastStateCheck);
     /// The time from an event's `created_at` to its arrival.
     "latency" Latency(latency::LatencyCheck);
     /// The size of the messages of events.

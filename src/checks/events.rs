@@ -1,9 +1,11 @@
-//! `events`: exactly these events, in this order.
+//! The events of a sandbox or container. `events`: exactly these, in this order; `includes`: these,
+//! among others; `never`: no such event; `no-repeats`: none comes twice.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kind_words;
+use super::name_refs::{EventRef, NameRef, check_on};
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::Holds;
@@ -59,6 +61,112 @@ impl Word for EventsCheck {
                 Kind::WrongEvents
             };
             events.broken(kind, Fact::Events(self.exactly.clone()))
+        }
+    }
+}
+
+/// These events, in this order; others may come before, between and after them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "events such as `{of: c, in-order: [started, stopped]}`"
+)]
+pub struct IncludesCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// The events.
+    #[serde(deserialize_with = "kind_words::list")]
+    #[schemars(with = "Vec<kind_words::Word>")]
+    pub in_order: Vec<EventKind>,
+}
+
+impl Word for IncludesCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.of, Wanted::Either);
+        if self.in_order.is_empty() {
+            scope.error_at("in-order", "without an event this cannot fail");
+        }
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let missing = self.in_order.iter().copied().map(Kind::missing);
+        missing.chain([Kind::WrongOrder]).collect()
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
+        let kinds = events.kinds();
+        if let Some(missing) = self.in_order.iter().find(|kind| !kinds.contains(kind)) {
+            return events.awaited(*missing);
+        }
+        let mut rest = kinds.iter();
+        let in_place = self
+            .in_order
+            .iter()
+            .all(|kind| rest.any(|seen| seen == kind));
+        if in_place {
+            Holds
+        } else {
+            events.broken(Kind::WrongOrder, Fact::Events(self.in_order.clone()))
+        }
+    }
+}
+
+check_on! {
+    NeverCheck(EventRef)
+}
+
+impl Word for NeverCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Either);
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::UnwantedEvent]
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
+        match events.first(self.0.event) {
+            None => Holds,
+            Some(_) => events.broken(Kind::UnwantedEvent, Fact::Event(self.0.event)),
+        }
+    }
+}
+
+check_on! {
+    NoRepeatsCheck(NameRef)
+}
+
+impl Word for NoRepeatsCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Either);
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::RepeatedEvent]
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
+        let kinds = events.kinds();
+        let repeated = kinds
+            .iter()
+            .enumerate()
+            .find(|(place, kind)| kinds[..*place].contains(kind));
+        match repeated {
+            None => Holds,
+            Some((_, kind)) => events.broken(Kind::RepeatedEvent, Fact::Event(*kind)),
         }
     }
 }
@@ -203,6 +311,74 @@ mod tests {
                 waits for STARTED of c#1
                 ORD-01 at #7 #8 #9: c#1 (c.1.beef): expected STARTED: STARTED has not come
             "#]],
+        );
+    }
+
+    const INCLUDES: &str = "includes: {of: c, in-order: [started, stopped]}";
+
+    #[test]
+    fn events_among_others() {
+        check(
+            INCLUDES,
+            "pod run; c create; c CREATED; c STARTED; c TYPE=9; c STOPPED; c DELETED; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn events_among_others_out_of_order() {
+        check(
+            INCLUDES,
+            "pod run; c create; c STOPPED; c STARTED; end",
+            expect![[r#"
+            ORD-01 at #5 #6: c (c.0.beef): expected STARTED, STOPPED, in this order: STOPPED, STARTED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn events_among_others_of_which_one_is_missing() {
+        check(
+            INCLUDES,
+            "pod run; c create; c STOPPED; c DELETED; end",
+            expect![[r#"
+                waits for STARTED of c
+                ORD-01 at #3 #4 #5 #6: c (c.0.beef): expected STARTED: STARTED has not come
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_event_may_not_come() {
+        let never = "never: {of: c, event: deleted}";
+        check(
+            never,
+            "pod run; c create; c STOPPED; end; c DELETED",
+            expect!["holds"],
+        );
+        check(
+            never,
+            "pod run; c create; c STOPPED; c DELETED; end",
+            expect![[r#"
+            ORD-01 at #5 #6: c (c.0.beef): expected no DELETED: STOPPED, DELETED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_may_not_come_twice() {
+        let no_repeats = "no-repeats: {of: pod}";
+        check(
+            no_repeats,
+            "pod run; pod STARTED; pod STOPPED; end",
+            expect!["holds"],
+        );
+        check(
+            no_repeats,
+            "pod run; pod STOPPED; pod STARTED; pod STOPPED; end",
+            expect![[r#"
+            ORD-01 at #3 #4 #5: pod (pod.0.beef): expected STOPPED once: STOPPED, STARTED, STOPPED
+        "#]],
         );
     }
 }

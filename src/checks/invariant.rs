@@ -7,7 +7,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
-use crate::oracle::{broken_by, invariant, name_of};
+use crate::oracle::{NO_MISSED_EVENT, broken_by, invariant, name_of, unannounced_of};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// An invariant that the events of a sandbox or container keep.
@@ -63,16 +63,22 @@ impl Word for InvariantCheck {
             let mut evidence = found.evidence.iter();
             evidence.all(|seq| history.within_steps(*seq))
         };
-        let mut broken = broken.into_iter();
+        let mut broken = broken.iter();
         let found = broken.find(|found| found.subject == own && in_steps(found));
-        found.map_or(Holds, |found| Broken {
-            mismatch: found.mismatch,
-            evidence: found.evidence,
-        })
+        if let Some(found) = found {
+            return Broken {
+                mismatch: found.mismatch.clone(),
+                evidence: found.evidence.clone(),
+            };
+        }
+        // Where the suite was held up, the event may be unread.
+        let is_of_events = self.rule == NO_MISSED_EVENT;
+        let missing = is_of_events.then(|| unannounced_of(events.index, events.subject));
+        missing.flatten().map_or(Holds, |kind| events.awaited(kind))
     }
 
     fn is_awaited(&self) -> bool {
-        false
+        self.rule == NO_MISSED_EVENT
     }
 }
 

@@ -129,15 +129,3 @@ impl<'a> dyn Scope<'a> + '_ {
         self.add_help(help.into());
     }
 }
-
-/// Reports a container whose sandbox no step lists.
-pub(super) fn needs_relist<'a>(scope: &mut (dyn Scope<'a> + '_), of: &str) {
-    let Some(Kind::Container { sandbox, .. }) = scope.resolve("of", of, Wanted::Container) else {
-        return;
-    };
-    if !scope.is_relisted(sandbox) {
-        scope
-            .error("there is no relist to compare the events with")
-            .help(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
-    }
-}

@@ -1,8 +1,8 @@
 //! The events of one sandbox or container, for the assessment of checks.
 
-use super::word::Finding::{self, Broken, Holds, Pending};
-use crate::history::{Call, EventArrival, EventKind, Request, Seq, Subject, SubjectKind};
-use crate::oracle::{Index, entries_about, is_about};
+use super::word::Finding::{self, Broken, Pending};
+use crate::history::{EventArrival, EventKind, Subject};
+use crate::oracle::{Index, entries_about};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 /// The events of one sandbox or container that arrived before the teardown.
@@ -57,50 +57,5 @@ impl<'a> SubjectEvents<'_, 'a> {
     pub(super) fn broken_by(&self, mismatch: Mismatch) -> Finding {
         let evidence = self.all().map(EventArrival::seq).collect();
         Broken { mismatch, evidence }
-    }
-
-    /// The finding on the first event with a mismatch; holds if there is none.
-    pub(super) fn find(
-        &self,
-        wrong: impl Fn(&EventArrival) -> Option<(Mismatch, Vec<Seq>)>,
-    ) -> Finding {
-        let found = self.all().find_map(wrong);
-        found.map_or(Holds, |(mismatch, evidence)| Broken { mismatch, evidence })
-    }
-
-    /// The call that an event cannot precede; for the exit of a process, its start.
-    pub(super) fn cause(&self, event: EventKind) -> Option<&Call> {
-        let subject = self.subject;
-        self.index
-            .history
-            .calls()
-            .find(|call| match call.request() {
-                Request::RunSandbox(_) => {
-                    let early = matches!(event, EventKind::Created | EventKind::Started);
-                    early && is_about(call, subject)
-                }
-                Request::CreateContainer(_) => {
-                    event == EventKind::Created && is_about(call, subject)
-                }
-                Request::StartContainer(_) => {
-                    let runs = matches!(event, EventKind::Started | EventKind::Stopped);
-                    runs && is_about(call, subject)
-                }
-                Request::StopSandbox(_) => event == EventKind::Stopped && is_about(call, subject),
-                Request::RemoveContainer(_) => {
-                    event == EventKind::Deleted && is_about(call, subject)
-                }
-                Request::RemoveSandbox(id) => {
-                    let ends = matches!(event, EventKind::Stopped | EventKind::Deleted);
-                    let inside = match &subject.kind {
-                        SubjectKind::Container(spec) => {
-                            event == EventKind::Deleted && spec.sandbox == *id
-                        }
-                        SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
-                    };
-                    inside || ends && is_about(call, subject)
-                }
-                _ => false,
-            })
     }
 }

@@ -85,7 +85,6 @@ fn of_container(name: &str, container: &Container, world: &World) -> Vec<Check> 
         json!({"of": name, "at-most-kib": 4096}),
     ));
     if !world.clock_stepped {
-        all.push(on("created-at-valid"));
         let limits = json!({"of": name, "event": "created", "median": "1900ms", "p99": "1900ms"});
         all.push(check("latency", limits));
     }
@@ -118,8 +117,6 @@ fn of_answers(name: &str, container: &Container, world: &World) -> Vec<Check> {
     if container.life == Life::Failed {
         all.push(check("explained", json!({"of": name})));
     }
-    let events = container.events.iter().flatten().skip(1);
-    all.extend(events.map(|event| check("shown", json!({"of": name, "event": event}))));
     all
 }
 

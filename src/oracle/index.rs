@@ -1,14 +1,16 @@
 //! An index of a case's history for rules and checks.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
+use super::invariants::Invariant;
 use super::objects::{Object, Objects};
 use super::transition::{Streams, Transition, transitions};
 use crate::history::{
     Call, CaseHistory, ContainerId, EventArrival, Seq, Subject, SubjectKind, SubscriptionId,
 };
-use crate::outcome::Fact;
+use crate::outcome::{Fact, Violation};
 
 /// An index of a case's history. Each part is built on first use.
 pub struct Index<'a> {
@@ -17,6 +19,7 @@ pub struct Index<'a> {
     sandbox_events: OnceCell<BTreeMap<SandboxStream<'a>, Vec<SandboxEvent<'a>>>>,
     streams: OnceCell<Streams<'a>>,
     transitions: OnceCell<BTreeMap<&'a ContainerId, Vec<Transition<'a>>>>,
+    broken: RefCell<BTreeMap<&'static str, Rc<Vec<Violation>>>>,
 }
 
 pub(super) type SandboxStream<'a> = (&'a str, SubscriptionId);
@@ -32,6 +35,7 @@ impl<'a> Index<'a> {
             sandbox_events: OnceCell::new(),
             streams: OnceCell::new(),
             transitions: OnceCell::new(),
+            broken: RefCell::default(),
         }
     }
 
@@ -43,6 +47,16 @@ impl<'a> Index<'a> {
     /// `None` if no subject has this id.
     pub(crate) fn object(&self, id: &ContainerId) -> Option<&Object<'a>> {
         self.objects().get(id.as_str())
+    }
+
+    /// The violations of a rule, which is judged once: several checks may name it.
+    pub(super) fn broken(&self, rule: &Invariant) -> Rc<Vec<Violation>> {
+        let known = self.broken.borrow().get(rule.id).cloned();
+        known.unwrap_or_else(|| {
+            let found = Rc::new((rule.check)(rule, self));
+            self.broken.borrow_mut().insert(rule.id, found.clone());
+            found
+        })
     }
 
     /// The call that an entry begins or ends, or the event that it records; and the entry.

@@ -1,11 +1,12 @@
 //! The rules that hold on every history, independent of the case.
 
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::index::Index;
 use super::rules::INVARIANTS;
 use super::subjects::{entries_about, name_of};
-use crate::history::{CaseHistory, EventArrival, Seq, Subject, SubscriptionId, cut};
+use super::whole_run::{Brief, by_stream};
+use crate::history::{CaseHistory, EventArrival, Seq, Subject, cut};
 use crate::outcome::{Kind, Level, Levels, Mismatch, Violation};
 
 /// A rule that every history must keep.
@@ -68,7 +69,7 @@ pub fn invariants(index: &Index<'_>) -> Vec<Violation> {
         .iter()
         .filter(|invariant| !(clock_was_set && invariant.compares_clocks))
         .filter(|invariant| !is_foreign || invariant.of_foreign_pods)
-        .flat_map(|invariant| (invariant.check)(invariant, index))
+        .flat_map(|invariant| index.broken(invariant).as_ref().clone())
         .collect()
 }
 
@@ -77,9 +78,8 @@ pub fn invariant(id: &str) -> Option<&'static Invariant> {
 }
 
 /// The violations of the invariant with an id; `None` for an unknown id.
-pub(crate) fn broken_by(id: &str, index: &Index<'_>) -> Option<Vec<Violation>> {
-    let invariant = invariant(id)?;
-    Some((invariant.check)(invariant, index))
+pub(crate) fn broken_by(id: &str, index: &Index<'_>) -> Option<Rc<Vec<Violation>>> {
+    Some(index.broken(invariant(id)?))
 }
 
 impl Invariant {
@@ -133,37 +133,25 @@ impl Invariant {
         history.subjects().iter().filter_map(first).collect()
     }
 
-    /// Applies a check to each pair of successive relevant events of a subject on one stream.
-    pub(super) fn on_each_pair(
+    /// Applies a check to the events of each subject on each stream: a runtime may repeat events
+    /// to a new subscriber.
+    pub(super) fn on_each_stream(
         &self,
         history: &CaseHistory,
-        counts: impl Fn(&EventArrival) -> bool,
-        check: impl Fn(&EventArrival, &EventArrival) -> Option<Mismatch>,
+        check: fn(&[Brief]) -> Option<Broken>,
     ) -> Vec<Violation> {
         let first = |subject: &Subject| {
-            by_stream(subject).into_values().find_map(|mut arrivals| {
-                arrivals.retain(|arrival| counts(arrival));
-                arrivals.windows(2).find_map(|pair| {
-                    let mismatch = check(pair[0], pair[1])?;
-                    Some(self.violation_by(subject, mismatch, [pair[0], pair[1]]))
-                })
-            })
+            let briefs = subject.arrivals.iter().map(Brief::of).collect();
+            let mut streams = by_stream(briefs).into_values();
+            let (mismatch, proof) = streams.find_map(|events| check(&events))?;
+            Some(self.violation(name_of(subject), mismatch, proof))
         };
         history.subjects().iter().filter_map(first).collect()
     }
 }
 
-/// A runtime may repeat events to a new subscriber, so each stream is judged separately.
-pub(super) fn by_stream(subject: &Subject) -> BTreeMap<SubscriptionId, Vec<&EventArrival>> {
-    let mut streams = BTreeMap::<_, Vec<_>>::new();
-    for arrival in &subject.arrivals {
-        streams
-            .entry(arrival.subscription())
-            .or_default()
-            .push(arrival);
-    }
-    streams
-}
+/// A mismatch, and the entries that prove it.
+pub(super) type Broken = (Mismatch, Vec<Seq>);
 
 /// The entries that explain a violation: its evidence, and the other entries about the subject.
 pub fn context(history: &CaseHistory, violation: &Violation) -> Vec<Seq> {

@@ -30,14 +30,14 @@ pub(super) struct Life<'i, 'a> {
 
 /// A state of an object in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     Created,
     Running,
     Exited,
     Ready,
     NotReady,
     /// It exists, in any state.
-    Present,
+    Unknown,
     Absent,
 }
 
@@ -322,7 +322,7 @@ impl Life<'_, '_> {
             Shown::Created => (created, running),
             Shown::Running | Shown::Ready => (running, ended),
             Shown::Exited | Shown::NotReady => (ended, gone),
-            Shown::Present | Shown::Absent => (created, gone),
+            Shown::Unknown | Shown::Absent => (created, gone),
         }
     }
 }
@@ -335,7 +335,7 @@ impl fmt::Display for Shown {
             Self::Ready => "READY",
             Self::Exited => "EXITED",
             Self::NotReady => "NOTREADY",
-            Self::Present => "present",
+            Self::Unknown => "UNKNOWN",
             Self::Absent => "absent",
         })
     }
@@ -343,7 +343,11 @@ impl fmt::Display for Shown {
 
 impl Shown {
     pub(super) fn of(statement: &Statement<'_>) -> Self {
-        let container = match statement.message {
+        Self::in_message(statement.message)
+    }
+
+    pub(crate) fn in_message(message: Message<'_>) -> Self {
+        let container = match message {
             Message::Status(status) => status.state,
             Message::Item(item) => item.state,
             Message::Sandbox(status) => return Self::of_sandbox(status.state),
@@ -357,7 +361,7 @@ impl Shown {
             ContainerState::Created => Self::Created,
             ContainerState::Running => Self::Running,
             ContainerState::Exited => Self::Exited,
-            ContainerState::Unknown(_) => Self::Present,
+            ContainerState::Unknown(_) => Self::Unknown,
         }
     }
 
@@ -365,7 +369,7 @@ impl Shown {
         match state {
             SandboxState::Ready => Self::Ready,
             SandboxState::NotReady => Self::NotReady,
-            SandboxState::Unknown(_) => Self::Present,
+            SandboxState::Unknown(_) => Self::Unknown,
         }
     }
 }

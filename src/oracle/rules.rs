@@ -1,4 +1,5 @@
-//! The rules that every history must keep: one file each, with its row, its function and its tests.
+//! The rules that every history must keep: each with its row, its function and its tests, and
+//! those of one subject in one file.
 
 #![cfg_attr(
     test,
@@ -9,25 +10,18 @@
     )
 )]
 
+pub(super) mod addressed;
 pub(super) mod agree;
 pub(super) mod answers_current;
 pub(super) mod calls_succeed;
 pub(super) mod complete_sandbox_status;
-pub(super) mod containers_in_snapshot;
-pub(super) mod created_at_is_current;
-pub(super) mod created_at_never_decreases;
-pub(super) mod event_within_call;
+pub(super) mod created_at;
 pub(super) mod events_in_order;
 pub(super) mod exit_code_of_process;
-pub(super) mod known_type_and_full_id;
-pub(super) mod no_duplicate_events;
 pub(super) mod no_missed_events;
-pub(super) mod no_replay;
-pub(super) mod no_unknown_ids;
 pub(super) mod plegs_agree;
 pub(super) mod pod_events_in_time_order;
-pub(super) mod sandbox_in_its_state;
-pub(super) mod sandbox_with_pod_uid;
+pub(super) mod shown_in_events;
 pub(super) mod snapshots;
 pub(super) mod snapshots_never_regress;
 pub(super) mod status_as_new_as_event;
@@ -45,27 +39,27 @@ pub const PLEGS_AGREE: &str = plegs_agree::RULE.id;
 
 /// All rules, in the order of their ids.
 pub const INVARIANTS: &[Invariant] = &[
-    events_in_order::RULE,
-    no_duplicate_events::RULE,
-    known_type_and_full_id::RULE,
-    created_at_is_current::RULE,
-    created_at_never_decreases::RULE,
-    sandbox_with_pod_uid::RULE,
+    events_in_order::ORDER,
+    events_in_order::ONCE,
+    addressed::TYPE_AND_ID,
+    created_at::CURRENT,
+    events_in_order::INCREASING,
+    addressed::POD_UID,
     status_as_new_as_event::RULE,
     snapshots_never_regress::RULE,
-    no_unknown_ids::RULE,
+    addressed::KNOWN,
     no_missed_events::RULE,
     subscribers_agree::RULE,
     plegs_agree::RULE,
-    containers_in_snapshot::RULE,
-    sandbox_in_its_state::RULE,
+    shown_in_events::CONTAINERS,
+    shown_in_events::SANDBOX,
     snapshots::PREMATURE,
     exit_code_of_process::RULE,
     streams_stay_open::RULE,
     complete_sandbox_status::RULE,
     pod_events_in_time_order::RULE,
-    no_replay::RULE,
-    event_within_call::RULE,
+    events_in_order::REPLAY,
+    created_at::WITHIN_CALL,
     snapshots::RULE,
     agree::ANSWERS,
     agree::SNAPSHOTS,

@@ -4,18 +4,17 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use super::invariants::Invariant;
-use super::life::rank;
-use super::rules::streams_stay_open::Ends;
-use super::rules::{events_in_order, no_duplicate_events, no_replay, streams_stay_open};
+use super::invariants::{Broken, Invariant};
+use super::rules::events_in_order::{ONCE, ORDER, REPLAY, reordered, repeated, replayed};
+use super::rules::streams_stay_open::{self, Ends};
 use crate::history::{
-    Body, ContainerId, Entry, EventKind, HostInstant, PodUid, Request, RuntimeNanos, Seq,
-    SubscriptionId,
+    Body, ContainerId, Entry, EventArrival, EventKind, HostInstant, PodUid, Request, RuntimeNanos,
+    Seq, SubscriptionId,
 };
 use crate::limits;
-use crate::outcome::{Fact, Kind, Mismatch, Violation};
+use crate::outcome::{Fact, Violation};
 
 /// A summary of all events about the latest pods of a run.
 #[derive(Debug, Default)]
@@ -26,21 +25,45 @@ pub struct WholeRun {
     pods_by_age: VecDeque<PodUid>,
     /// The time of each stream's request.
     opened: HashMap<SubscriptionId, Seq>,
-    seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>>,
+    seen: HashMap<ContainerId, Vec<Brief>>,
     seen_by_age: VecDeque<ContainerId>,
     ends: Ends,
     /// The violations of containers that were dropped.
     broken: Vec<(ContainerId, Violation)>,
 }
 
+/// What is kept of an event.
 #[derive(Clone, Copy, Debug)]
-struct Brief {
-    kind: EventKind,
-    seq: Seq,
-    at: HostInstant,
-    created_at: RuntimeNanos,
-    /// The time of its stream's request.
-    asked: Option<Seq>,
+pub(super) struct Brief {
+    pub(super) stream: SubscriptionId,
+    pub(super) kind: EventKind,
+    pub(super) seq: Seq,
+    pub(super) at: HostInstant,
+    pub(super) created_at: RuntimeNanos,
+    /// The time of its stream's request, if known.
+    pub(super) asked: Option<Seq>,
+}
+
+impl Brief {
+    pub(super) fn of(arrival: &EventArrival) -> Self {
+        Self {
+            stream: arrival.subscription(),
+            kind: arrival.event().kind,
+            seq: arrival.seq(),
+            at: arrival.at(),
+            created_at: arrival.event().created_at,
+            asked: None,
+        }
+    }
+}
+
+/// The events of each stream, in the order of arrival.
+pub(super) fn by_stream(events: Vec<Brief>) -> BTreeMap<SubscriptionId, Vec<Brief>> {
+    let mut streams = BTreeMap::<_, Vec<_>>::new();
+    for event in events {
+        streams.entry(event.stream).or_default().push(event);
+    }
+    streams
 }
 
 impl WholeRun {
@@ -68,13 +91,13 @@ impl WholeRun {
                 ..
             } => {
                 let brief = Brief {
+                    stream: *subscription,
                     kind: event.kind,
                     seq: entry.seq,
                     at: entry.at,
                     created_at: event.created_at,
                     asked: self.opened.get(subscription).copied(),
                 };
-                let brief = (*subscription, brief);
                 if let Some(seen) = self.seen.get_mut(&event.container) {
                     if seen.len() < limits::EVENTS_OF_A_KIND {
                         seen.push(brief);
@@ -143,90 +166,21 @@ impl WholeRun {
 }
 
 /// The violations by the events of a container, stream by stream.
-fn broken(
-    container: &ContainerId,
-    events: &[(SubscriptionId, Brief)],
-) -> Vec<(SubscriptionId, Violation)> {
-    let in_order = |pair: &[(SubscriptionId, Brief)]| {
-        let [(earlier_on, earlier), (later_on, later)] = [pair[0], pair[1]];
-        earlier_on == later_on && rank(earlier.kind) < rank(later.kind)
+fn broken(container: &ContainerId, events: &[Brief]) -> Vec<(SubscriptionId, Violation)> {
+    let violation = |rule: &Invariant, (mismatch, proof): Broken| {
+        let of_last = |event: &&Brief| Some(&event.seq) == proof.last();
+        let stream = events.iter().find(of_last).map(|event| event.stream);
+        let late = Fact::Because("when its case had been judged".to_owned());
+        let actual = mismatch.actual.iter().cloned().chain([late]).collect();
+        let violation = rule.violation(container.to_string(), mismatch.with(actual), proof);
+        Some((stream?, violation))
     };
-    if events.windows(2).all(in_order) {
-        return Vec::new();
+    let mut found = Vec::new();
+    for events in by_stream(events.to_vec()).into_values() {
+        let [repeated, reordered] = [repeated(&events), reordered(&events)];
+        found.extend(repeated.map(|broken| violation(&ONCE, broken)));
+        found.extend(reordered.map(|broken| violation(&ORDER, broken)));
     }
-    let streams: BTreeSet<SubscriptionId> = events.iter().map(|(stream, _)| *stream).collect();
-    let of_stream = |stream: SubscriptionId| {
-        let events = events.iter().filter(|(of, _)| *of == stream);
-        let events: Vec<Brief> = events.map(|(_, brief)| *brief).collect();
-        let broken = [repeated(container, &events), reordered(container, &events)];
-        let broken = broken.into_iter().flatten();
-        broken.map(move |violation| (stream, violation))
-    };
-    let of_streams = streams.into_iter().flat_map(of_stream);
-    of_streams
-        .chain(replayed_again(container, events))
-        .collect()
-}
-
-/// The violation by an event that two subscribers got, one after the other.
-fn replayed_again(
-    container: &ContainerId,
-    events: &[(SubscriptionId, Brief)],
-) -> Option<(SubscriptionId, Violation)> {
-    events.iter().find_map(|(stream, later)| {
-        let same = |earlier: &Brief| {
-            let same = (earlier.kind, earlier.created_at) == (later.kind, later.created_at);
-            same && later.asked > Some(earlier.seq)
-        };
-        let (_, earlier) = events.iter().find(|(_, earlier)| same(earlier))?;
-        let actual = [Fact::Event(later.kind)];
-        let mismatch = Mismatch::new(Kind::ReplayedEvent, [], actual);
-        let evidence = [Some(earlier.seq), later.asked, Some(later.seq)];
-        let evidence = evidence.into_iter().flatten().collect();
-        let violation = no_replay::RULE.violation(container.to_string(), mismatch, evidence);
-        Some((*stream, violation))
-    })
-}
-
-fn repeated(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
-    events.iter().enumerate().find_map(|(place, later)| {
-        let earlier = events[..place]
-            .iter()
-            .find(|earlier| earlier.kind == later.kind)?;
-        let rule = &no_duplicate_events::RULE;
-        let kind = Kind::LateDuplicateEvent;
-        Some(violation(rule, container, kind, [earlier, later]))
-    })
-}
-
-fn reordered(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
-    let ranked: Vec<_> = events
-        .iter()
-        .filter_map(|brief| Some((rank(brief.kind)?, brief)))
-        .collect();
-    ranked.windows(2).find_map(|pair| {
-        let [(before, earlier), (after, later)] = [pair[0], pair[1]];
-        if before <= after {
-            return None;
-        }
-        let rule = &events_in_order::RULE;
-        let kind = Kind::LateEventOutOfOrder;
-        Some(violation(rule, container, kind, [earlier, later]))
-    })
-}
-
-fn violation(
-    rule: &Invariant,
-    container: &ContainerId,
-    kind: Kind,
-    [earlier, later]: [&Brief; 2],
-) -> Violation {
-    let actual = [
-        Fact::Event(later.kind),
-        Fact::After(earlier.kind),
-        Fact::Pause(later.at.since(earlier.at)),
-    ];
-    let mismatch = Mismatch::new(kind, [], actual);
-    let evidence = vec![earlier.seq, later.seq];
-    rule.violation(container.to_string(), mismatch, evidence)
+    found.extend(replayed(events).map(|broken| violation(&REPLAY, broken)));
+    found.into_iter().flatten().collect()
 }

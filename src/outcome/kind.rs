@@ -86,19 +86,11 @@ kinds! {
     "event-out-of-order" EventOutOfOrder Ordered
         "An event came after one that it must precede."
         "{event} before {after}"
-        "{event} after {after}";
-    "late-event-out-of-order" LateEventOutOfOrder Ordered
-        "As `event-out-of-order`, but after the case was judged."
-        "{event} before {after}"
-        "{after} and, {pause} later, {event}, when its case had been judged";
+        "{event} after {after}[, {because}]";
     "duplicate-event" DuplicateEvent Once
         "A stream delivered an event twice."
         "one {event} event"
-        "{event} again after {pause}";
-    "late-duplicate-event" LateDuplicateEvent Once
-        "As `duplicate-event`, but after the case was judged."
-        "one {event} event"
-        "{event} and, {pause} later, {event}, when its case had been judged";
+        "{event} again after {pause}[, {because}]";
     "replayed-event" ReplayedEvent Once
         "A later subscriber got an event that an earlier one had got."
         "{event} not to be sent to a subscriber that came after it"
@@ -245,7 +237,7 @@ kinds! {
         "a timestamp not before {event}, which had come"
         "it is {apart-ns} ns before it";
     "container-of-other-sandbox" ContainerOfOtherSandbox Consistent
-        "`PodSandboxStatus` has a container of another sandbox."
+        "`PodSandboxStatus` has a container of another sandbox, or an event one of another pod."
         "no status of {of}"
         "it is shown, though it is of another sandbox";
     "nothing-observed" NothingObserved Complete
@@ -317,10 +309,6 @@ kinds! {
         "An event has other addresses than `PodSandboxStatus`."
         "the address {address} in {event}"
         "{address}";
-    "outdated-answer" OutdatedAnswer Current
-        "A call shows less than an event reported before."
-        "what was asked after {event} to show as much"
-        "{method} {text}, {pause} after it";
     "answer-stale" AnswerStale Current
         "A list or status shows a state that was over before it was asked for."
         "a state from after {cause} in {method}"
@@ -345,14 +333,6 @@ kinds! {
         "A status of an exited container has no message."
         "a message in the status of {of}"
         "none, reason `{reason}`";
-    "listed-container-missing" ListedContainerMissing Current
-        "An event lacks a container that the lists before and after it show."
-        "the containers that the lists before and after show"
-        "{event} lacks {id}, which both show";
-    "unlisted-container" UnlistedContainer Current
-        "An event has a container that neither the list before it nor the one after it shows."
-        "the containers that the lists before and after show"
-        "{event} has {id}, which neither shows";
     "differs-from-spec" DiffersFromSpec Consistent
         "A statement has another value of a field than was requested."
         "{field} {value} in [{event}][{method}], as was requested"

@@ -91,7 +91,7 @@ fn a_finding_that_its_case_cannot_have_is_refused() {
         2,
         &[
             "known.yaml: entry 1 of `known:`: INV-01 cannot have the finding `missing-stopped`",
-            "it can have `event-out-of-order`, `late-event-out-of-order`",
+            "it can have `event-out-of-order`",
         ],
     );
     entry("SBX-01", "[unmet-wait, {kind: too-large, event: STOPPED}]")

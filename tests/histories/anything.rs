@@ -55,7 +55,7 @@ pub(crate) enum Mutation {
     ReportsNone,
     /// Of a container that no call has made.
     OtherId,
-    /// A list shows one more, which no call has made.
+    /// A list shows one more, which no call has made, and those of the case that it lacks.
     AlsoListed,
 }
 

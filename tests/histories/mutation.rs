@@ -2,6 +2,8 @@
 //!
 //! The order of the entries is their order in the vector: places and times are fixed, and the
 //! contents move.
+//!
+//! Long, because it has every kind of change.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -163,8 +165,15 @@ fn shift(entries: &mut [Entry], words: &[&str]) {
     let span = humantime::parse_duration(span).expect("a time such as 2s");
     let shifted = if verb == "delay" { later } else { earlier };
     let place = place(entries, kind, name);
-    for entry in &mut entries[place..] {
+    for (nth, entry) in entries[place..].iter_mut().enumerate() {
         entry.at = shifted(entry.at, span);
+        // Later events are made later, too.
+        if let Body::Event { event, .. } = &mut entry.body
+            && nth > 0
+            && verb == "delay"
+        {
+            event.created_at.0 += i64::try_from(span.as_nanos()).expect("a short time");
+        }
     }
 }
 

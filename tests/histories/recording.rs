@@ -102,10 +102,14 @@ impl Recording {
         match (self.asked(place), reply) {
             (Some(Request::ListSandboxes { labels, .. }), Reply::Sandboxes(listed)) => {
                 let uid = labels.get(POD_UID_LABEL).cloned().unwrap_or_default();
-                listed.push(SandboxListing {
-                    id: SandboxId::from("another"),
+                let shown = |id: &str| listed.iter().any(|one| one.id.as_str() == id);
+                let own = self.subjects.iter().filter(|(_, is_sandbox)| **is_sandbox);
+                let own = own.map(|(id, _)| id.as_str());
+                let lacked = own.filter(|id| !shown(id)).chain(["another"]);
+                let all = lacked.map(|id| SandboxListing {
+                    id: SandboxId::from(id),
                     metadata: Some(SandboxMetadata {
-                        uid: PodUid::from(uid),
+                        uid: PodUid::from(uid.clone()),
                         ..SandboxMetadata::default()
                     }),
                     state: SandboxState::Ready,
@@ -113,13 +117,19 @@ impl Recording {
                     labels: Labels::new(),
                     ..SandboxListing::default()
                 });
+                let all: Vec<_> = all.collect();
+                listed.extend(all);
             }
             (_, Reply::Containers(listed)) => {
-                let subjects = self.subjects.iter();
-                for (sandbox, _) in subjects.filter(|(_, is_sandbox)| **is_sandbox) {
+                for (id, is_sandbox) in &self.subjects {
+                    let other = ContainerId::from(format!("another-in-{id}"));
+                    let another = if *is_sandbox { other } else { id.clone() };
+                    if listed.iter().any(|one| one.id == another) {
+                        continue;
+                    }
                     listed.push(ContainerListing {
-                        id: ContainerId::from(format!("another-in-{sandbox}")),
-                        sandbox: SandboxId::from(sandbox.as_str()),
+                        id: another,
+                        sandbox: SandboxId::from(id.as_str()),
                         metadata: None,
                         state: ContainerState::Created,
                         created_at: RuntimeNanos(1),

@@ -42,27 +42,30 @@ fn names_of_files_differ_by_more_than_their_endings() {
     none("Names of files are easily distinguished.", &findings);
 }
 
-/// So that the file of a rule is found by the name in a report.
+/// So that the file of a rule is found by the id in a report.
 #[test]
-fn an_invariant_ends_with_the_name_of_its_file() {
+fn a_file_of_invariants_begins_with_their_ids() {
     let mut findings = Vec::new();
     let mut invariants = 0;
     for source in product() {
         if !source.path.starts_with("src/oracle/rules/") {
             continue;
         }
-        let file = source.module().rsplit('/').next().unwrap_or_default();
-        let file = file.replace('_', "-");
-        for named in source.text.split("name: \"invariant::").skip(1) {
+        let head = source
+            .text
+            .lines()
+            .take_while(|line| line.starts_with("//!"));
+        let head: String = head.collect();
+        for row in source.text.split("    id: \"").skip(1) {
             invariants += 1;
-            let (name, _) = named.split_once('"').unwrap_or_default();
-            if !name.ends_with(&file) {
-                findings.push(finding(&source, name));
+            let (id, _) = row.split_once('"').unwrap_or_default();
+            if !head.contains(id) {
+                findings.push(finding(&source, id));
             }
         }
     }
     assert!(invariants > 20, "they are found: {invariants}");
-    none("An invariant ends with the name of its file.", &findings);
+    none("A file of invariants begins with their ids.", &findings);
 }
 
 fn stem(name: &str) -> &str {

@@ -285,7 +285,6 @@ fn a_name_that_stands_for_none_is_broken() {
         "timing: {of: c, event: stopped, after: stop-called, at-most: 1s}",
         "order: {first: {of: c, event: stopped}, then: {of: d, event: stopped}}",
         "order: {first: {of: d, event: stopped}, then: {of: c, event: stopped}}",
-        "announced: {of: c}",
     ] {
         let history = history("pod run; d create; d CREATED; d STOPPED; c create fails; end");
         let found = render(&broken_expectations(

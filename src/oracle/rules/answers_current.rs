@@ -1,8 +1,9 @@
 //! INV-31: lists and statuses show the state that calls have made and events have reported.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use crate::history::{Request, Seq, StatusCode, SubjectKind};
+use crate::history::{Call, EventKind, Request, Seq, StatusCode, SubjectKind};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::life::{Contradiction, Judged, Life, Order, Read, Shown};
@@ -93,8 +94,20 @@ fn judge(
             ));
         }
     }
-    let wrong = life.contradicts(shown, Read { at, cause: None }, order)?;
-    let proof = life.proof(shown, wrong, order);
+    let wrong = life.contradicts(shown, Read { at, cause: None }, order);
+    let wrong = wrong.map(|wrong| (wrong, life.proof(shown, wrong, order)));
+    let certain = |state| life.certain_since(state, (at, ended.seq), order);
+    let (wrong, proof) = match shown {
+        Shown::Absent => wrong,
+        Shown::Unknown => wrong.or_else(|| {
+            let known = STATES.into_iter().find_map(certain);
+            known.map(|since| (Contradiction::Stale, since))
+        }),
+        _ => wrong.or_else(|| {
+            let deleted = deleted_before(index, life.object, call)?;
+            Some((Contradiction::Stale, deleted))
+        }),
+    }?;
     let (kind, actual) = match (shown, wrong) {
         (Shown::Absent, _) => {
             let missing = || "it is missing".to_owned();
@@ -105,6 +118,19 @@ fn judge(
         (_, Contradiction::Premature) => (Kind::AnswerPremature, Fact::State(shown.to_string())),
     };
     Some(mismatch(index, &source, kind, (actual, proof)))
+}
+
+/// The states that UNKNOWN does not show, of a container or a sandbox.
+const STATES: [Shown; 3] = [Shown::Created, Shown::Running, Shown::Exited];
+
+/// The DELETED of an object that came long before an answer was asked for: it can be sent before
+/// the object is removed from the lists.
+fn deleted_before(index: &Index<'_>, object: &Object<'_>, call: &Call) -> Option<Seq> {
+    let deleted = object.subject.first(EventKind::Deleted)?;
+    let removed = index.history.scaled(Duration::from_millis(100));
+    let is_late =
+        deleted.seq() < call.began().seq && call.began().at.since(deleted.at()) >= removed;
+    is_late.then(|| deleted.seq())
 }
 
 fn mismatch(
@@ -291,6 +317,46 @@ mod tests {
         then(
             "c start; c STARTED; pod relist begins; c STOPPED; pod relist returns c=running",
             expect![""],
+        );
+    }
+
+    #[test]
+    fn a_state_that_is_known_is_not_unknown() {
+        let runs = "c start; c STARTED";
+        then(&format!("{runs}; pod relist c=unknown"), expect![""]);
+        then(
+            &format!("{runs}; pod relist c=unknown; pod relist c=running"),
+            expect![[r#"
+                INV-31 at #7 #9 #10: c (c.0.beef): expected a state from after StartContainer in ListContainers: UNKNOWN
+            "#]],
+        );
+        then(
+            &format!("{runs}; c STOPPED; pod relist c=unknown"),
+            expect![[r#"
+                INV-31 at #9 #10 #11: c (c.0.beef): expected a state from after STOPPED in ListContainers: UNKNOWN
+            "#]],
+        );
+    }
+
+    #[test]
+    fn nothing_is_listed_long_after_its_deleted() {
+        let listed = |pause: &str, expect: Expect| {
+            let begins = "c remove begins; c DELETED";
+            let ends = "pod relist c=created; c remove returns";
+            then(&format!("{begins}; pass {pause}; {ends}"), expect);
+        };
+        listed("98ms", expect![""]);
+        listed(
+            "99ms",
+            expect![[r#"
+            INV-31 at #7 #8 #9: c (c.0.beef): expected a state from after DELETED in ListContainers: CREATED
+        "#]],
+        );
+        then(
+            "pod remove; pod DELETED; pod inspect",
+            expect![[r#"
+            INV-31 at #7 #9 #10: pod (pod.0.beef): expected a state from after RemovePodSandbox in ListPodSandbox: NOTREADY
+        "#]],
         );
     }
 

@@ -3,12 +3,16 @@
 #[cfg(test)]
 mod tests;
 
-use crate::history::{Body, CaseHistory, Entry, EventKind, HostFact, Subject};
+use crate::history::{
+    Body, CaseHistory, ContainerListing, ContainerState, Entry, EventKind, HostFact, Request, Seq,
+    Subject,
+};
 use crate::limits;
 use crate::oracle::clocks::deadline_passed;
+use crate::oracle::fields::Message;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
-use crate::oracle::relist::{Relist, relists_of};
+use crate::oracle::objects::Object;
 use crate::oracle::subjects::how_it_ended;
 use crate::oracle::subscribers::is_on_other_stream;
 use crate::oracle::transition::Transition;
@@ -33,6 +37,87 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     levels: MUST_MUST,
     check,
 };
+
+/// One listing of a container's sandbox.
+#[derive(Clone, Copy, Debug)]
+struct Relist<'a> {
+    began: &'a Entry,
+    ended: &'a Entry,
+    listing: Option<&'a ContainerListing>,
+}
+
+impl Relist<'_> {
+    /// The events that report the container's change from its state in one relist to that in the
+    /// next, if one stream was live; and that state.
+    fn announced_since(&self, before: &Self) -> (&'static str, &'static [EventKind]) {
+        use ContainerState::{Created, Exited, Running, Unknown};
+        use EventKind as Kind;
+
+        let states = [before, self].map(|relist| relist.listing.map(|listing| listing.state));
+        let needed: &[EventKind] = match states {
+            [None, Some(Created)] => &[Kind::Created],
+            [None, Some(Running)] => &[Kind::Created, Kind::Started],
+            [None, Some(Exited)] => &[Kind::Created, Kind::Stopped],
+            [Some(Created), Some(Running)] => &[Kind::Started],
+            [Some(Created | Running), Some(Exited)] | [Some(Running), Some(Unknown(_))] => {
+                &[Kind::Stopped]
+            }
+            [Some(Running), None] => &[Kind::Stopped, Kind::Deleted],
+            [Some(Created | Exited), None] => &[Kind::Deleted],
+            _ => &[],
+        };
+        let shown = self.announcement().map(|(shown, _)| shown);
+        (shown.unwrap_or("shows it UNKNOWN"), needed)
+    }
+
+    /// Whether it shows only UNKNOWN or undefined states.
+    fn is_unknown(&self) -> bool {
+        let state = self.listing.map(|listing| listing.state);
+        matches!(state, Some(ContainerState::Unknown(_)))
+    }
+
+    /// The state that it shows, and the event that announces it; `None` if no event does.
+    fn announcement(&self) -> Option<(&'static str, EventKind)> {
+        match self.listing.map(|listing| listing.state) {
+            None => Some(("does not show it", EventKind::Deleted)),
+            Some(ContainerState::Created) => Some(("shows it CREATED", EventKind::Created)),
+            Some(ContainerState::Running) => Some(("shows it RUNNING", EventKind::Started)),
+            Some(ContainerState::Exited) => Some(("shows it EXITED", EventKind::Stopped)),
+            Some(ContainerState::Unknown(_)) => None,
+        }
+    }
+}
+
+/// The listings of the subject's sandbox that began after the subject's creation and before the
+/// teardown, in order.
+fn relists_of<'a>(
+    index: &Index<'a>,
+    subject: &Subject,
+) -> impl DoubleEndedIterator<Item = Relist<'a>> + use<'a> {
+    let history = index.history;
+    let object = index.object(&subject.id);
+    let made = match object.and_then(|object| object.creation) {
+        // Others may have created it at any time.
+        None => history.is_of_foreign_pod().then(Seq::default),
+        Some(call) => call.ended().map(|entry| entry.seq),
+    };
+    let answers = object.map(Object::answers).unwrap_or_default().into_iter();
+    answers.filter_map(move |(call, ended, said)| {
+        let began = call.began();
+        let is_list = matches!(call.request(), Request::ListContainers { .. });
+        let in_time = made.is_some_and(|made| began.seq > made) && history.within_steps(ended.seq);
+        let listing = match said.ok()? {
+            Some(Message::Item(item)) => Some(item),
+            Some(_) => return None,
+            None => None,
+        };
+        (is_list && in_time).then_some(Relist {
+            began,
+            ended,
+            listing,
+        })
+    })
+}
 
 /// A proof of a transition of a container.
 struct Proof<'a> {
@@ -188,14 +273,18 @@ fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
 /// The first event that is due according to a relist or a call and has not arrived, as a phrase:
 /// `STOPPED of c`.
 pub fn unannounced(index: &Index<'_>) -> Option<String> {
-    let history = index.history;
-    history.subjects().iter().find_map(|subject| {
-        let is_missing = |needed: &EventKind| {
-            let has_arrived = subject.first(*needed).is_some();
-            !has_arrived && !is_on_other_stream(history, subject, *needed)
-        };
-        let mut shown = proofs(index, subject).into_iter().map(|proof| proof.needed);
-        let needed = shown.find(is_missing)?;
+    index.history.subjects().iter().find_map(|subject| {
+        let needed = unannounced_of(index, subject)?;
         Some(format!("{needed} of {}", subject.label()))
     })
+}
+
+/// The first event of a container that is due and has not arrived.
+pub(crate) fn unannounced_of<'a>(index: &Index<'a>, subject: &'a Subject) -> Option<EventKind> {
+    let is_missing = |needed: &EventKind| {
+        let has_arrived = subject.first(*needed).is_some();
+        !has_arrived && !is_on_other_stream(index.history, subject, *needed)
+    };
+    let mut shown = proofs(index, subject).into_iter().map(|proof| proof.needed);
+    shown.find(is_missing)
 }

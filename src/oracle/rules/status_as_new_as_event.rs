@@ -50,7 +50,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
 }
 
 /// The mismatch of a DELETED that has a status of its own container.
-pub(crate) fn status_in_deleted(event: &Event) -> Option<Mismatch> {
+fn status_in_deleted(event: &Event) -> Option<Mismatch> {
     let status = event
         .own_status()
         .filter(|_| event.kind == EventKind::Deleted)?;

@@ -41,8 +41,8 @@ fn a_late_repetition_is_reported() {
         LIFE,
         "c DELETED",
         expect![[r#"
-        INV-02 at #7 #9: c.0.beef: expected one DELETED event: DELETED and, 2ms later, DELETED, when its case had been judged
-    "#]],
+            INV-02 at #7 #9: c.0.beef: expected one DELETED event: DELETED again after 2ms, when its case had been judged
+        "#]],
     );
 }
 
@@ -52,8 +52,8 @@ fn a_late_repetition_without_a_sandbox_is_reported() {
         LIFE,
         "c DELETED no-sandbox",
         expect![[r#"
-        INV-02 at #7 #9: c.0.beef: expected one DELETED event: DELETED and, 2ms later, DELETED, when its case had been judged
-    "#]],
+            INV-02 at #7 #9: c.0.beef: expected one DELETED event: DELETED again after 2ms, when its case had been judged
+        "#]],
     );
 }
 
@@ -63,8 +63,8 @@ fn a_late_event_out_of_order_is_reported() {
         LIFE,
         "pass 1s; c STARTED",
         expect![[r#"
-        INV-01 at #7 #9: c.0.beef: expected STARTED before DELETED: DELETED and, 1.002s later, STARTED, when its case had been judged
-    "#]],
+            INV-01 at #7 #9: c.0.beef: expected STARTED before DELETED: STARTED after DELETED, when its case had been judged
+        "#]],
     );
 }
 
@@ -74,8 +74,8 @@ fn two_events_are_enough_for_a_disorder() {
         "pod run; c create; c DELETED; end",
         "c STARTED",
         expect![[r#"
-        INV-01 at #5 #7: c.0.beef: expected STARTED before DELETED: DELETED and, 2ms later, STARTED, when its case had been judged
-    "#]],
+            INV-01 at #5 #7: c.0.beef: expected STARTED before DELETED: STARTED after DELETED, when its case had been judged
+        "#]],
     );
 }
 
@@ -94,8 +94,8 @@ fn a_late_event_after_an_unknown_type_is_reported() {
         LIFE,
         "c TYPE=9; c STARTED",
         expect![[r#"
-        INV-01 at #7 #10: c.0.beef: expected STARTED before DELETED: DELETED and, 3ms later, STARTED, when its case had been judged
-    "#]],
+            INV-01 at #7 #10: c.0.beef: expected STARTED before DELETED: STARTED after DELETED, when its case had been judged
+        "#]],
     );
 }
 
@@ -114,7 +114,7 @@ fn a_repetition_that_a_case_has_reported_does_not_hide_a_late_disorder() {
         "pod run; c create; c CREATED; c CREATED; c DELETED; end",
         "c STARTED",
         expect![[r#"
-            INV-01 at #7 #9: c.0.beef: expected STARTED before DELETED: DELETED and, 2ms later, STARTED, when its case had been judged
+            INV-01 at #7 #9: c.0.beef: expected STARTED before DELETED: STARTED after DELETED, when its case had been judged
         "#]],
     );
 }
@@ -125,7 +125,7 @@ fn another_containers_violation_hides_nothing() {
         "pod run; c create; d create; c CREATED; c CREATED; d CREATED; end",
         "d CREATED",
         expect![[r#"
-            INV-02 at #9 #11: d.0.beef: expected one CREATED event: CREATED and, 2ms later, CREATED, when its case had been judged
+            INV-02 at #9 #11: d.0.beef: expected one CREATED event: CREATED again after 2ms, when its case had been judged
         "#]],
     );
 }

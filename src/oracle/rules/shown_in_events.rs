@@ -1,29 +1,32 @@
-//! INV-15: a snapshot has each container of its sandbox once.
+//! What an event shows beside its own container. INV-15: each container of its sandbox is there
+//! once. INV-18: the sandbox is in the right state.
 
 use std::collections::BTreeMap;
 
-use crate::history::{ContainerId, EventArrival, EventKind, Subject, SubjectKind};
+use crate::history::{ContainerId, EventArrival, EventKind, SandboxState, Subject, SubjectKind};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
+use crate::oracle::objects::Object;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-pub(in crate::oracle) const RULE: Invariant = Invariant {
+pub(in crate::oracle) const CONTAINERS: Invariant = Invariant {
     id: "INV-15",
     name: "invariant::containers-in-snapshot",
     sentence: "The snapshot of an event shows its own container, and every container of the sandbox that an \
-               earlier event was about, exactly once until its removal begins.",
+               earlier event was about, exactly once until its removal begins, and none of another pod.",
     source: "kubelet evented.go, GeneratePodStatus: an absent container is gone; kubernetes#121003",
     requirements: &["R15", "R17"],
     kinds: &[
         Kind::OwnContainerMissing,
         Kind::SiblingMissing,
         Kind::ContainerRepeated,
+        Kind::ContainerOfOtherSandbox,
     ],
     compares_clocks: false,
     of_foreign_pods: true,
     levels: MUST_SHOULD,
-    check,
+    check: missing_or_repeated,
 };
 
 /// A container that is known to exist.
@@ -36,7 +39,7 @@ struct Known<'a> {
 /// Finds each container that is missing from a snapshot, or repeated in it. A container exists from
 /// its first event on. No snapshot is older than its event, by the runtime's clock, and none is
 /// from before the creation of its own container.
-fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+fn missing_or_repeated(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let mut found = BTreeMap::<&ContainerId, Violation>::new();
     let has_one_clock = index.history.clock_set_by().is_none();
     for events in index.sandbox_events().values() {
@@ -57,6 +60,17 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             let mut counts = BTreeMap::<&ContainerId, usize>::new();
             for status in &event.containers {
                 *counts.entry(&status.id).or_default() += 1;
+            }
+            for id in counts.keys().copied() {
+                let other = index
+                    .object(id)
+                    .filter(|other| is_of_other_pod(subject, other));
+                if let Some(other) = other {
+                    let of = [Fact::Of(other.subject.label())];
+                    let mismatch = Mismatch::new(Kind::ContainerOfOtherSandbox, of, []);
+                    let broken = || rule.violation_by(subject, mismatch, [arrival]);
+                    found.entry(&subject.id).or_insert_with(broken);
+                }
             }
             let own_creation = object
                 .and_then(|own| own.creation)
@@ -84,6 +98,17 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         }
     }
     found.into_values().collect()
+}
+
+/// Whether a container is of another pod than the subject of an event. A snapshot may show those
+/// of another sandbox of the pod.
+fn is_of_other_pod(subject: &Subject, other: &Object<'_>) -> bool {
+    let uid = match &subject.kind {
+        SubjectKind::Sandbox(spec) => &spec.uid,
+        SubjectKind::Container(spec) => &spec.sandbox_spec.uid,
+        SubjectKind::Stray => return false,
+    };
+    matches!(&other.subject.kind, SubjectKind::Container(spec) if spec.sandbox_spec.uid != *uid)
 }
 
 fn broken(
@@ -114,18 +139,80 @@ fn broken(
     rule.violation(name_of(container.subject), mismatch, evidence)
 }
 
+pub(in crate::oracle) const SANDBOX: Invariant = Invariant {
+    id: "INV-18",
+    name: "invariant::sandbox-in-its-state",
+    sentence: "Every event shows its sandbox READY until it is stopped, and NOTREADY from its \
+               STOPPED on.",
+    source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
+    requirements: &["R13", "C9"],
+    kinds: &[Kind::WrongSandboxState],
+    compares_clocks: true,
+    of_foreign_pods: true,
+    levels: MUST_SHOULD,
+    check: wrong_sandbox_state,
+};
+
+fn wrong_sandbox_state(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    rule.on_each_event(index.history, |subject, arrival| {
+        let (own, uid) = match &subject.kind {
+            SubjectKind::Sandbox(spec) => (subject.id.as_str(), &spec.uid),
+            SubjectKind::Container(spec) => (spec.sandbox.as_str(), &spec.sandbox_spec.uid),
+            SubjectKind::Stray => return None,
+        };
+        let event = arrival.event();
+        let shown = event.sandbox.as_ref()?;
+        let is_own = event.pod_uid() == Some(uid) && shown.id.as_str() == own;
+        let wanted = state_in(index.objects().get(own)?, subject, arrival)?;
+        let state = |state: SandboxState| Fact::State(state.to_string());
+        (is_own && shown.state != wanted).then(|| {
+            Mismatch::new(
+                Kind::WrongSandboxState,
+                [state(wanted)],
+                [state(shown.state), Fact::Event(event.kind)],
+            )
+        })
+    })
+}
+
+/// The state that an event must show; `None` while the sandbox is being created or stopped. A
+/// snapshot is not older than its event, so that one created after STOPPED shows the stopped
+/// sandbox.
+fn state_in(
+    sandbox: &Object<'_>,
+    subject: &Subject,
+    arrival: &EventArrival,
+) -> Option<SandboxState> {
+    let (seq, event) = (arrival.seq(), arrival.event());
+    let stopped = sandbox.subject.first(EventKind::Stopped);
+    let is_own = matches!(subject.kind, SubjectKind::Sandbox(_));
+    let ends = is_own && matches!(event.kind, EventKind::Stopped | EventKind::Deleted);
+    let after_stopped = stopped.is_some_and(|stopped| {
+        stopped.seq() < seq && stopped.event().created_at <= event.created_at
+    });
+    if ends || after_stopped {
+        return Some(SandboxState::NotReady);
+    }
+    // It may have exited on its own, with a late STOPPED.
+    let ended_by_itself =
+        stopped.is_some_and(|stopped| sandbox.ending.is_none_or(|ending| stopped.seq() < ending));
+    let is_made = is_own && event.kind == EventKind::Created;
+    let in_life = sandbox.ending.is_none_or(|ending| seq < ending);
+    (in_life && !is_made && !ended_by_itself).then_some(SandboxState::Ready)
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::RULE;
+    use super::{CONTAINERS, SANDBOX};
     use crate::oracle::rules::testing::check;
 
     /// Checks the rule after two containers have been created.
     #[track_caller]
     fn then(script: &str, expect: Expect) {
         check(
-            &RULE,
+            &CONTAINERS,
             &format!("pod run; c create; c CREATED; d create; d CREATED; {script}"),
             expect,
         );
@@ -147,6 +234,12 @@ mod tests {
         "#]],
         );
         then("pod2 run; e create; e CREATED without=c", expect![]);
+        then(
+            "pod2 run; e create; e CREATED stale=c:created",
+            expect![[r#"
+            INV-15 at #13: e (e.0.beef): expected no status of c: it is shown, though it is of another sandbox
+        "#]],
+        );
     }
 
     #[test]
@@ -208,7 +301,7 @@ mod tests {
         "#]],
         );
         check(
-            &RULE,
+            &CONTAINERS,
             "pod run; c create; d create; d CREATED; c CREATED",
             expect![],
         );
@@ -229,5 +322,86 @@ mod tests {
             INV-15 at #5 #14: c (c.0.beef): expected a status of it among the 2 in STARTED of d: it is missing
         "#]],
         );
+    }
+
+    /// Checks the rule after a container has been created in a pod.
+    #[track_caller]
+    fn of_sandbox(script: &str, expect: Expect) {
+        check(
+            &SANDBOX,
+            &format!("pod run; pod STARTED; c create; c CREATED; {script}"),
+            expect,
+        );
+    }
+
+    #[test]
+    fn a_sandbox_is_ready_until_it_is_stopped() {
+        of_sandbox(
+            "c STARTED not-ready",
+            expect![[r#"
+        INV-18 at #7: c (c.0.beef): expected the sandbox READY in STARTED: NOTREADY
+    "#]],
+        );
+        of_sandbox(
+            "c STARTED not-ready; pod stop",
+            expect![[r#"
+        INV-18 at #7: c (c.0.beef): expected the sandbox READY in STARTED: NOTREADY
+    "#]],
+        );
+        of_sandbox(
+            "pod stop begins; c STOPPED not-ready; pod stop returns",
+            expect![],
+        );
+        of_sandbox("pod stop; c STOPPED", expect![]);
+        of_sandbox("pod remove begins; c STOPPED not-ready", expect![]);
+    }
+
+    #[test]
+    fn a_sandbox_that_is_being_created_need_not_be_ready() {
+        check(
+            &SANDBOX,
+            "pod run begins; pod CREATED not-ready; pod run returns",
+            expect![],
+        );
+        check(
+            &SANDBOX,
+            "pod run begins; pod STARTED not-ready; pod run returns",
+            expect![[r#"
+            INV-18 at #2: pod (pod.0.beef): expected the sandbox READY in STARTED: NOTREADY
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_that_has_stopped_is_not_ready() {
+        of_sandbox(
+            "pod stop; pod STOPPED ready",
+            expect![[r#"
+        INV-18 at #9: pod (pod.0.beef): expected the sandbox NOTREADY in STOPPED: READY
+    "#]],
+        );
+        of_sandbox(
+            "pod stop; pod STOPPED; c STOPPED ready",
+            expect![[r#"
+        INV-18 at #10: c (c.0.beef): expected the sandbox NOTREADY in STOPPED: READY
+    "#]],
+        );
+        of_sandbox("pod stop; pod STOPPED; c STOPPED ready at=-2ms", expect![]);
+        of_sandbox(
+            "pod stop; pod STOPPED; pod remove; c DELETED; pod DELETED",
+            expect![],
+        );
+        of_sandbox(
+            "pod stop; pod STOPPED; pod remove; pod DELETED ready",
+            expect![[r#"
+            INV-18 at #12: pod (pod.0.beef): expected the sandbox NOTREADY in DELETED: READY
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_may_end_by_itself() {
+        of_sandbox("c STARTED not-ready; pod STOPPED; c STOPPED", expect![]);
+        of_sandbox("c STARTED not-ready; pod STOPPED; pod stop", expect![]);
     }
 }
