@@ -1,4 +1,4 @@
-//! `latency`: the time from an event's `created_at` to its arrival.
+//! `latency`: the time from the return of the call that causes an event to its arrival.
 
 use std::time::Duration;
 
@@ -11,12 +11,15 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use crate::history::{CaseHistory, EventArrival, EventKind, Observed, Seq};
-use crate::oracle::{Index, span};
+use crate::history::{
+    CaseHistory, EventArrival, EventKind, HostInstant, Observed, Seq, Subject, SubjectKind,
+};
+use crate::oracle::Index;
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
-/// The time from an event's `created_at` to its arrival, over all sandboxes or containers of the
-/// name.
+/// The time from the return of the call that causes an event to its arrival, over all containers
+/// of the name, or all subscriptions; zero if it arrives before. STOPPED of a container that ends
+/// by itself is due at the return of its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -50,7 +53,11 @@ impl Word for LatencyCheck {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        vec![Kind::missing(self.event), Kind::TooSlow]
+        vec![
+            Kind::missing(self.event),
+            Kind::TooSlow,
+            Kind::NothingObserved,
+        ]
     }
 
     fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
@@ -67,9 +74,12 @@ impl Word for LatencyCheck {
             let Some(arrival) = events.first(self.event) else {
                 return events.awaited(self.event);
             };
-            all.push(transit_time(events.index.history, arrival));
+            all.extend(transit_time(events.index, arrival));
         }
-        // `all` is not empty: it has the event of this subject.
+        if all.is_empty() {
+            let arrivals = events.subject.arrivals.iter();
+            return uncaused(arrivals.map(EventArrival::seq).collect());
+        }
         self.within_bounds(events.index.history, all)
     }
 
@@ -84,7 +94,8 @@ impl Word for LatencyCheck {
             events.first(self.event)
         });
         let mut lags: Vec<_> = came
-            .map(|seen| span(seen.event().created_at.0, seen.at().realtime_ns))
+            .filter_map(|seen| transit_time(index, seen))
+            .map(|(took, _)| took)
             .collect();
         lags.sort_unstable();
         let percentile = |percent: usize| lags.get((lags.len() * percent).div_ceil(100).max(1) - 1);
@@ -100,13 +111,34 @@ impl Word for LatencyCheck {
     }
 }
 
-/// The time from `created_at` to arrival, without the time for which the suite itself was held up;
-/// and the entry of the arrival.
-fn transit_time(history: &CaseHistory, seen: &EventArrival) -> (Duration, Seq) {
-    let created_at = seen.event().created_at.0;
-    let took = span(created_at, seen.at().realtime_ns);
-    let held_up = history.held_up_before(seen.at(), took).unwrap_or_default();
-    (took.saturating_sub(held_up), seen.seq())
+/// When an event is due: once the call that causes it has returned.
+fn due(index: &Index<'_>, subject: &Subject, kind: EventKind) -> Option<HostInstant> {
+    let ends_itself =
+        matches!(&subject.kind, SubjectKind::Container(spec) if spec.declared_exit.is_some());
+    let cause = match kind {
+        EventKind::Stopped if ends_itself => EventKind::Started,
+        _ => kind,
+    };
+    let mut made = index.transitions(&subject.id).iter();
+    Some(made.find(|made| made.needed == cause)?.ended.at)
+}
+
+/// The time since an event was due, without the time for which the suite was held up, and the entry
+/// of its arrival.
+fn transit_time(index: &Index<'_>, seen: &EventArrival) -> Option<(Duration, Seq)> {
+    let event = seen.event();
+    let mut subjects = index.history.subjects().iter();
+    let subject = subjects.find(|subject| subject.id == event.container)?;
+    let due = due(index, subject, event.kind)?;
+    Some((index.history.not_held_up(due, seen.at()), seen.seq()))
+}
+
+/// Nothing says when the events were due.
+fn uncaused(evidence: Vec<Seq>) -> Finding {
+    Pending {
+        missing: Mismatch::unobserved("the return of a call that causes it"),
+        evidence,
+    }
 }
 
 impl LatencyCheck {
@@ -122,19 +154,17 @@ impl LatencyCheck {
         {
             return Holds;
         }
+        let index = Index::new(history);
         let mut spans = Vec::new();
         for observed in named() {
             let Some(proven) = observed.proven() else {
                 continue;
             };
-            let subjects = history.subjects();
             let live = observed.events().filter(|seen| {
-                let event = seen.event();
-                let of_case = subjects.iter().any(|subject| subject.id == event.container);
                 let within = history.within_steps(seen.seq()) && seen.seq() > proven.seq;
-                event.kind == self.event && within && of_case
+                seen.event().kind == self.event && within
             });
-            spans.extend(live.map(|seen| transit_time(history, &seen)));
+            spans.extend(live.filter_map(|seen| transit_time(&index, &seen)));
         }
         if spans.is_empty() {
             return Pending {
@@ -191,10 +221,10 @@ mod tests {
         );
         check(
             soon,
-            &format!("{two}; c CREATED; c CREATED on=7; c CREATED on=8 at=-2s; end"),
+            &format!("{two}; c CREATED; c CREATED on=7; pass 2s; c CREATED on=8; end"),
             expect![[r#"
-            ORD-01 at #11: b, stream 7: expected CREATED within 100ms, 99 of 100 within 1s: median 0ns, p99 2s, worst 2s of 2
-        "#]],
+                ORD-01 at #11: b, stream 7: expected CREATED within 100ms, 99 of 100 within 1s: median 2ms, p99 2.003s, worst 2.003s of 2
+            "#]],
         );
         check(
             soon,
@@ -208,22 +238,22 @@ mod tests {
 
     #[test]
     fn half_of_the_events_and_99_of_100_come_in_time() {
-        let life = |at: &str| format!("c create; c CREATED at=-{at}");
+        let life = |late: &str| format!("c create; pass {late}; c CREATED");
         let lives = |spans: &[&str]| {
             let lives: Vec<_> = spans.iter().map(|span| life(span)).collect();
             format!("pod run; {}; end", lives.join("; "))
         };
-        check(LATENCY, &lives(&["1ms", "10ms", "50ms"]), expect!["holds"]);
+        check(LATENCY, &lives(&["1ms", "9ms", "49ms"]), expect!["holds"]);
         check(
             LATENCY,
-            &lives(&["1ms", "11ms", "50ms"]),
+            &lives(&["1ms", "10ms", "49ms"]),
             expect![[r#"
         ORD-01 at #11: c (c.0.beef): expected CREATED within 10ms, 99 of 100 within 50ms: median 11ms, p99 50ms, worst 50ms of 3
     "#]],
         );
         check(
             LATENCY,
-            &lives(&["1ms", "10ms", "51ms"]),
+            &lives(&["1ms", "9ms", "50ms"]),
             expect![[r#"
         ORD-01 at #11: c (c.0.beef): expected CREATED within 10ms, 99 of 100 within 50ms: median 10ms, p99 51ms, worst 51ms of 3
     "#]],

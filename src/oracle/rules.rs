@@ -16,6 +16,7 @@ pub(super) mod answers_current;
 pub(super) mod calls_succeed;
 pub(super) mod complete_sandbox_status;
 pub(super) mod created_at;
+pub(super) mod events_are_prompt;
 pub(super) mod events_in_order;
 pub(super) mod exit_code_of_process;
 pub(super) mod no_missed_events;
@@ -65,4 +66,5 @@ pub const INVARIANTS: &[Invariant] = &[
     agree::SNAPSHOTS,
     calls_succeed::RULE,
     answers_current::RULE,
+    events_are_prompt::RULE,
 ];

@@ -425,6 +425,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("SNP-10", "answer state=created of c"),
         ],
     ),
+    ("INV-32", &[("CMP-02", "delay CREATED of c by 3s")]),
 ];
 
 /// Harmless changes that are similar: the case still passes, and every invariant holds.

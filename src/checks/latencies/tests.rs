@@ -71,13 +71,13 @@ fn from_created_at_of_an_event_to_its_arrival() {
 
 #[test]
 fn what_a_case_checks() {
-    let script = "pod run; pass 1s; c create; c start; c STARTED at=-40ms; end";
+    let script = "pod run; pass 1s; c create; c start; pass 39ms; c STARTED; end";
     let latency = "latency: {of: c, event: started, median: 100ms, p99: 1s}";
     check(latency, script, Limit::LatencyMedian, Some((100, 40)));
     check(latency, script, Limit::LatencyP99, Some((1_000, 40)));
     check(latency, "pod run; c create; end", Limit::LatencyP99, None);
-    let life = |lag| format!("c create; c start; c STARTED at=-{lag}ms");
-    let three = [90, 10, 40].map(life).join("; ");
+    let life = |lag| format!("c create; c start; pass {lag}ms; c STARTED");
+    let three = [89, 9, 39].map(life).join("; ");
     let three = format!("pod run; pass 1s; {three}; end");
     check(latency, &three, Limit::LatencyMedian, Some((100, 40)));
     check(latency, &three, Limit::LatencyP99, Some((1_000, 90)));

@@ -159,7 +159,12 @@ defects! { ORDER:
     "late-stopped" delays(event) {
         if event.kind == EventKind::Stopped { Duration::from_secs(11) } else { Duration::ZERO }
     }
-    "two-seconds-late" delays(_) { Duration::from_secs(2) }
+    "three-seconds-late" delays(_) { Duration::from_secs(3) }
+    "three-seconds-late-by-its-stamp" delivers(event) {
+        const LATE: Duration = Duration::from_secs(3);
+        let created_at = RuntimeNanos(event.created_at.0 + 3 * SECOND_NS);
+        vec![Delivery::after(LATE, Event { created_at, ..event })]
+    }
     "sandbox-deleted-first" delays(event) {
         let is_late = event.kind == EventKind::Deleted && !event.is_of_sandbox();
         if is_late { Duration::from_millis(200) } else { Duration::ZERO }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use crate::history::{
     Body, CaseHistory, ContainerListing, ContainerState, Entry, EventKind, HostFact, Request, Seq,
     Subject,
@@ -120,12 +122,12 @@ fn relists_of<'a>(
 }
 
 /// A proof of a transition of a container.
-struct Proof<'a> {
-    needed: EventKind,
+pub(super) struct Proof<'a> {
+    pub(super) needed: EventKind,
     /// The call, relist or fact that proves it, as a phrase in two parts.
     by: (&'static str, &'static str),
     began: &'a Entry,
-    ended: &'a Entry,
+    pub(super) ended: &'a Entry,
 }
 
 impl<'a> Proof<'a> {
@@ -147,6 +149,38 @@ impl<'a> Proof<'a> {
             ended: transition.ended,
         }
     }
+
+    /// How much later than the proof the event has come, without the time for which the suite was
+    /// held up; `None` if it has not.
+    pub(super) fn pause(&self, history: &CaseHistory, subject: &Subject) -> Option<Duration> {
+        let arrival = subject.first(self.needed)?;
+        Some(history.not_held_up(self.ended.at, arrival.at()))
+    }
+
+    /// The violation by an event that came this much later than the proof.
+    pub(super) fn late(
+        &self,
+        rule: &Invariant,
+        subject: &Subject,
+        bound: Duration,
+        pause: Duration,
+    ) -> Violation {
+        let actual = [Fact::Event(self.needed), Fact::Pause(pause)];
+        let mismatch = Mismatch::new(Kind::LateEvent, self.due(bound), actual);
+        self.broken_by(rule, subject, mismatch)
+    }
+
+    fn due(&self, bound: Duration) -> [Fact; 2] {
+        let cause = self.by.0.to_owned() + self.by.1;
+        [Fact::Within(bound), Fact::Cause(cause)]
+    }
+
+    fn broken_by(&self, rule: &Invariant, subject: &Subject, mismatch: Mismatch) -> Violation {
+        let mut violation = rule.violation_by(subject, mismatch, subject.first(self.needed));
+        violation.evidence.extend([self.began.seq, self.ended.seq]);
+        violation.evidence.sort_unstable();
+        violation
+    }
 }
 
 /// An evented kubelet learns of a missed transition only at its next relist, up to five minutes
@@ -163,7 +197,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
 }
 
 /// The proofs of a container's transitions that a stream could report.
-fn proofs<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
+pub(super) fn proofs<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
     if index.history.is_of_foreign_pod() {
         return changes(index, subject);
     }
@@ -229,31 +263,21 @@ fn missed(
     proof: &Proof<'_>,
 ) -> Option<Violation> {
     let bound = history.scaled(limits::EVENT_WAIT);
-    let (needed, arrival) = (proof.needed, subject.first(proof.needed));
-    if arrival.is_none() && is_on_other_stream(history, subject, needed) {
-        // An event that not all subscribers get breaks INV-12.
-        return None;
+    if let Some(pause) = proof.pause(history, subject) {
+        return (pause > bound).then(|| proof.late(rule, subject, bound, pause));
     }
-    let late = arrival.map(|arrival| history.not_held_up(proof.ended.at, arrival.at()));
-    let cause = proof.by.0.to_owned() + proof.by.1;
-    let due = [Fact::Within(bound), Fact::Cause(cause)];
-    let mismatch = match late {
-        None if deadline_passed(history, proof.ended.at) => {
-            Mismatch::missing(needed, due).with(how_it_ended(history, subject, needed))
-        }
-        Some(late) if late > bound => Mismatch::new(
-            Kind::LateEvent,
-            due,
-            [Fact::Event(needed), Fact::Pause(late)],
-        ),
-        None | Some(_) => return None,
-    };
-    let mut violation = rule.violation_by(subject, mismatch, arrival);
-    violation
-        .evidence
-        .extend([proof.began.seq, proof.ended.seq]);
-    violation.evidence.sort_unstable();
-    Some(violation)
+    let needed = proof.needed;
+    // An event that not all subscribers get breaks INV-12.
+    let is_missing =
+        deadline_passed(history, proof.ended.at) && !is_on_other_stream(history, subject, needed);
+    is_missing.then(|| {
+        let missing = Mismatch::missing(needed, proof.due(bound));
+        proof.broken_by(
+            rule,
+            subject,
+            missing.with(how_it_ended(history, subject, needed)),
+        )
+    })
 }
 
 /// Whether one stream was live from the creation of the subject until the event's deadline after a

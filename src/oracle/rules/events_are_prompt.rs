@@ -1,0 +1,127 @@
+//! INV-32: an event comes no later than the relist that it saves.
+
+use super::no_missed_events::proofs;
+use crate::limits;
+use crate::oracle::index::Index;
+use crate::oracle::invariants::{Invariant, MUST_MUST};
+use crate::outcome::{Kind, Violation};
+
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-32",
+    name: "invariant::events-are-prompt",
+    sentence: "Of 100 events of a case, 99 come within two seconds after the return of the call that \
+               causes them, and of a list that shows their cause, by the clock of the suite.",
+    source: "KEP-3386, service level objectives; kubelet pleg/generic.go, a relist each second",
+    requirements: &["R33"],
+    kinds: &[Kind::LateEvent],
+    compares_clocks: false,
+    of_foreign_pods: false,
+    levels: MUST_MUST,
+    check,
+};
+
+/// Finds the first late event of each container, unless they are few. What comes so late that it
+/// counts as missed breaks INV-11.
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
+    let [bound, missed] = [limits::SAVED_RELIST, limits::EVENT_WAIT].map(|it| history.scaled(it));
+    let (mut came, mut late) = (0, Vec::new());
+    for subject in history.subjects() {
+        let mut proofs = proofs(index, subject);
+        proofs.sort_by_key(|proof| proof.ended.seq);
+        let mut kinds = Vec::new();
+        // Each event by its first proof.
+        for proof in proofs {
+            let Some(pause) = proof.pause(history, subject) else {
+                continue;
+            };
+            if kinds.contains(&proof.needed) {
+                continue;
+            }
+            kinds.push(proof.needed);
+            if pause > bound && pause <= missed {
+                late.push(proof.late(rule, subject, bound, pause));
+            }
+        }
+        came += kinds.len();
+    }
+    if late.len() * 100 <= came {
+        late.clear();
+    }
+    late.dedup_by(|later, first| later.subject == first.subject);
+    late
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    #[test]
+    fn an_event_comes_within_two_seconds_of_its_call() {
+        check(
+            &RULE,
+            "pod run; c create; pass 1999ms; c CREATED; end",
+            expect![],
+        );
+        check(
+            &RULE,
+            "pod run; c create; pass 2s; c CREATED; end",
+            expect![[r#"
+                INV-32 at #3 #4 #5: c (c.0.beef): expected CREATED within 2s of CreateContainer: CREATED came 2.001s later
+            "#]],
+        );
+    }
+
+    #[test]
+    fn created_at_is_no_clock_of_a_latency() {
+        check(
+            &RULE,
+            "pod run; c create; pass 2s; c CREATED at=-2s; end",
+            expect![[r#"
+                INV-32 at #3 #4 #5: c (c.0.beef): expected CREATED within 2s of CreateContainer: CREATED came 2.001s later
+            "#]],
+        );
+        check(
+            &RULE,
+            "pod run; c create; c CREATED at=-900ms; end",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn an_event_comes_within_two_seconds_of_a_list_that_shows_its_cause() {
+        check(
+            &RULE,
+            "pod run; c create; c CREATED; pod relist c=exited; pass 2s; pod relist c=exited; c STOPPED; end",
+            expect![[r#"
+                INV-32 at #6 #7 #10: c (c.0.beef): expected STOPPED within 2s of a relist that shows it EXITED: STOPPED came 2.003s later
+            "#]],
+        );
+    }
+
+    #[test]
+    fn one_of_a_hundred_may_be_late() {
+        let lives = |count| "c create; c CREATED; ".repeat(count);
+        let late = "c create; pass 2s; c CREATED; end";
+        check(&RULE, &format!("pod run; {}{late}", lives(99)), expect![]);
+        check(
+            &RULE,
+            &format!("pod run; {}{late}", lives(98)),
+            expect![[r#"
+            INV-32 at #297 #298 #299: c#98 (c.98.beef): expected CREATED within 2s of CreateContainer: CREATED came 2.001s later
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_that_counts_as_missed_is_left_to_the_rule_about_those() {
+        check(
+            &RULE,
+            "pod run; c create; pass 11s; c CREATED; end",
+            expect![],
+        );
+    }
+}
