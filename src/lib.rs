@@ -42,8 +42,10 @@
 //! | [`files`] | opens all files, safely in directories that other users can write to | queue |
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one foreign pod; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
+//! | [`listener`] | HTTP servers with limits on their connections | nothing |
+//! | [`workload`] | the program of the test containers, its image, a loopback registry | listener |
 //! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
-//! | [`oracle`] | the invariants of every history, independent of its case | history, outcome, pleg |
+//! | [`oracle`] | the invariants of every history, independent of its case | history, outcome, pleg, workload |
 //! | [`checks`] | the expectations of a case: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, escape, files, history, outcome, yaml |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
@@ -51,8 +53,6 @@
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
 //! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts, yaml |
 //! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue, yaml |
-//! | [`listener`] | HTTP servers with limits on their connections | nothing |
-//! | [`workload`] | the program of the test containers, its image, a loopback registry | listener |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
 //! | [`terminal`] | all output to the terminal | host, escape, queue |
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |

@@ -304,6 +304,10 @@ with_defaults! {
         pub loses_created_containers: bool = false,
         /// Whether a restart shows containers whose start failed as created.
         pub forgets_failed_starts: bool = false,
+        /// Whether sandboxes lose their addresses in a restart.
+        pub forgets_addresses: bool = false,
+        /// Whether the stop of a sandbox removes its containers that have exited before.
+        pub stop_removes_exited: bool = false,
         /// Whether a runtime waits for its subscribers to leave before it stops.
         pub stops_after_streams: bool = false,
         /// Whether streams stay open, and silent, when the runtime ends: another process keeps

@@ -65,6 +65,7 @@ impl Machine {
         self.early_until = later(self.now, self.behaviour.scaled(EARLY));
         self.recover_exits();
         self.forget_failed_starts();
+        self.forget_addresses();
         self.lose_monitors();
     }
 
@@ -98,6 +99,15 @@ impl Machine {
                 self.deaf_until = later(self.now, self.behaviour.scaled(time));
             }
             Restart::Forgets => {}
+        }
+    }
+
+    /// Loses the addresses of sandboxes, if so configured.
+    fn forget_addresses(&mut self) {
+        if self.behaviour.forgets_addresses {
+            self.sandboxes
+                .values_mut()
+                .for_each(|it| it.addresses.clear());
         }
     }
 

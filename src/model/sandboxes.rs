@@ -6,9 +6,9 @@ use super::announce::{Leftover, NonTransition, Transition};
 use super::behaviour::{Order, Restart};
 use super::machine::{Machine, fault};
 use crate::history::{
-    CallFault, ContainerId, EventKind, HostInstant, Labels, PodUid, Reply, RuntimeNanos,
-    RuntimeStatus, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxSpec, SandboxState, SandboxStatus, StatusCode,
+    CallFault, ContainerId, ContainerState, EventKind, HostInstant, Labels, PodUid, Reply,
+    RuntimeNanos, RuntimeStatus, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata,
+    SandboxReport, SandboxSpec, SandboxState, SandboxStatus, StatusCode,
 };
 
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Sandbox {
     created_nth: u64,
     /// Whether its removal has been refused.
     refused: bool,
-    addresses: Vec<String>,
+    pub(super) addresses: Vec<String>,
 }
 
 /// The runtime handlers; the default one has no name.
@@ -146,6 +146,13 @@ impl Machine {
                 self.kill_containers(id);
             }
             return Reply::Done;
+        }
+        for container in self.containers_in(id) {
+            if self.behaviour.stop_removes_exited
+                && self.state_of(&container) == Some(ContainerState::Exited)
+            {
+                self.delete_container(&container, true);
+            }
         }
         self.kill_containers(id);
         if let Some(sandbox) = self.sandboxes.get_mut(id) {

@@ -42,15 +42,15 @@ pub(crate) struct Object<'a> {
     sandbox: Option<usize>,
     /// In the order of their ends.
     pub(crate) statements: Vec<Statement<'a>>,
-    /// The answers that would show it, and do not; with the code of another failure than
-    /// `NOT_FOUND`.
+    /// The answers that lack it, with the code of another failure than `NOT_FOUND`.
     pub(crate) absences: Vec<(Source<'a>, Option<StatusCode>)>,
+    /// The calls that have succeeded, and need it ready or running.
+    pub(super) uses: Vec<Source<'a>>,
     /// The begin of the first call that ends it, or that may have failed to start it. Other clients
     /// may end a foreign sandbox at any time.
     pub(crate) ending: Option<Seq>,
     /// The entry from which it may be deleted: the begin of its removal or its sandbox's, or of a
-    /// start that did not succeed, after which a runtime may remove it; or its DELETED. For a
-    /// foreign container, the begin of the last list that shows it.
+    /// start that failed; or its DELETED. A foreign one: the begin of the last list that shows it.
     pub(crate) may_be_gone: Option<Seq>,
 }
 
@@ -190,6 +190,7 @@ impl<'a> Object<'a> {
             sandbox: None,
             statements: Vec::new(),
             absences: Vec::new(),
+            uses: Vec::new(),
             ending: None,
             may_be_gone: None,
         }
@@ -390,6 +391,16 @@ impl<'a> Objects<'a> {
                     self.say(item.id.as_str(), Message::SandboxItem(item), source);
                 }
                 self.lack(source, |object| object.is_listed_by(request));
+            }
+            (Request::StartContainer(id), Ok(_)) => {
+                if let Some(sandbox) = self.get(id.as_str()).and_then(|it| it.sandbox) {
+                    self.all[sandbox].uses.push(source);
+                }
+            }
+            (Request::ExecSync { container: id, .. }, Ok(_)) => {
+                if let Some(used) = self.get_mut(id.as_str()) {
+                    used.uses.push(source);
+                }
             }
             (Request::ContainerStatus(id), Err(fault)) => self.fail(id.as_str(), source, fault),
             (Request::SandboxStatus(id), Err(fault)) => self.fail(id.as_str(), source, fault),

@@ -97,6 +97,14 @@ struct Times {
     finished: Option<i64>,
 }
 
+/// The command line of a container, or of an `exec`.
+fn command(exit: Option<&str>, extras: &Extras<'_>) -> Vec<String> {
+    let mode = extras.value("mode").unwrap_or("until-term");
+    let words = exit.map_or_else(|| vec![mode], |code| vec!["exit", code]);
+    let all = ["/workload"].into_iter().chain(words);
+    all.map(str::to_owned).collect()
+}
+
 /// The words after the first two of a statement: `exit=137`, `no-sandbox`.
 struct Extras<'a>(&'a [&'a str]);
 
@@ -218,7 +226,8 @@ impl Script {
         self.end(StepsEnd::Error(fault.of(method)));
     }
 
-    /// `run again=pod`, `create in=pod exit=42 mode=ignore joins=c`, `start`, `stop`, `remove`,
+    /// `run again=pod`, `create in=pod exit=42 mode=ignore-term joins=c`, `start`, `stop`,
+    /// `remove`, `exec runs=3 exit=0`,
     /// `find`, `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `denied`, `foreign`,
     /// `prefix` or `labelled`.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
@@ -282,6 +291,11 @@ impl Script {
                 container: id,
                 grace: Duration::from_secs(2),
             },
+            ("exec", false) => Request::ExecSync {
+                container: id,
+                command: command(extras.value("runs"), extras),
+                timeout: Duration::from_secs(10),
+            },
             ("remove", false) => Request::RemoveContainer(id),
             _ => panic!("no such call: {name} {word}"),
         }
@@ -313,11 +327,9 @@ impl Script {
             binding: name.to_owned(),
             attempt,
             labels: own_labels(&pod, extras),
-            declared_exit: extras.number("exit"),
             pid_target: extras.value("joins").map(|target| self.id_of(target)),
-            command: ["/workload", extras.value("mode").unwrap_or("until-term")]
-                .map(str::to_owned)
-                .into(),
+            declared_exit: extras.number("exit"),
+            command: command(None, extras),
             ..ContainerSpec::default()
         });
         let created = self.next_at().realtime_ns;
@@ -354,6 +366,7 @@ impl Script {
             Request::ListContainers { .. }
             | Request::FindContainers(_)
             | Request::FindSandboxes(_) => self.found(request, extras),
+            Request::ExecSync { .. } => Reply::Exec(extras.number("exit").unwrap_or(0)),
             _ => Reply::Done,
         }
     }

@@ -128,6 +128,10 @@ kinds! {
         "`created_at` of an event is after the return of the call that causes it."
         "{event} to be made before {method} returned"
         "its created_at is later";
+    "uncaused-event" UncausedEvent Once
+        "An event came before any call that can cause it."
+        "{event} after a call that can cause it"
+        "{event} without one";
     "missing-sandbox-status" MissingSandboxStatus Addressed
         "An event has no `pod_sandbox_status`."
         "pod_sandbox_status with the UID `{uid}`"
@@ -170,8 +174,8 @@ kinds! {
         "there are {count}";
     "wrong-exit-code" WrongExitCode Consistent
         "An event has another exit code than it should."
-        "exit code {exit-code} in {event}"
-        "exit code {exit-code}, reason `{reason}`";
+        "exit code {exit-code}[ in {event}][ in {method}]"
+        "exit code {exit-code}[, reason `{reason}`]";
     "wrong-last-state" WrongLastState Current
         "The last list or status shows another state or exit code than it should."
         "that the last list or status {text}[, with exit code {exit-code}]"
@@ -310,7 +314,8 @@ kinds! {
         "the address {address} in {event}"
         "{address}";
     "answer-stale" AnswerStale Current
-        "A list or status shows a state that was over before it was asked for."
+        "A list or status shows a state that was over before it was asked for, or a call succeeds \
+         that needs such a state."
         "a state from after {cause} in {method}"
         "{state}";
     "answer-premature" AnswerPremature Current
@@ -374,9 +379,9 @@ kinds! {
         "{method} to succeed"
         "{text}";
     "unanswered" Unanswered Current
-        "A call had no answer within its deadline."
+        "A call had no answer within its deadline, or long after its grace period or time-out."
         "an answer of {method} within {within}"
-        "none";
+        "none[, it came after {pause}]";
     "too-large" TooLarge Bounded
         "The message of an event is larger than a check allows."
         "a message of {event} with at most {count} bytes"

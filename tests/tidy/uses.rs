@@ -16,7 +16,10 @@ pub(super) const USES: &[(&str, &[&str])] = &[
     ("host", &["files", "history", "limits", "queue", "yaml"]),
     ("outcome", &["history"]),
     ("pleg", &["history"]),
-    ("oracle", &["history", "limits", "outcome", "pleg"]),
+    (
+        "oracle",
+        &["history", "limits", "outcome", "pleg", "workload"],
+    ),
     ("checks", &["history", "limits", "oracle", "outcome"]),
     (
         "case",

@@ -307,8 +307,11 @@ async fn find_fan_out(session: &Session) -> Result<FanOut, StreamError> {
     }
     let fan_out = found.unwrap_or(FanOut::SingleConsumer);
     second.cancel().await;
-    // Whatever the second one has taken with it, the run's own stream is live again.
-    session.barrier().await?;
+    // Whatever the second one has taken with it, the run's own stream is live again; where it has
+    // taken the stream, that is a finding.
+    if session.barrier().await.is_err() {
+        session.ensure_stream().await?;
+    }
     Ok(fan_out)
 }
 

@@ -69,6 +69,7 @@ defects! { BEHAVIOUR:
     "exit-missed-while-starting" sets { restart = Restart::MissesExitsFor(Duration::from_secs(2)) }
     "exit-missed-after-an-interrupted-stop" sets { loses_interrupted_stops = true }
     "failed-start-forgotten-at-a-restart" sets { forgets_failed_starts = true }
+    "addresses-forgotten-at-a-restart" sets { forgets_addresses = true }
     "created-containers-lost-in-a-kill" sets { loses_created_containers = true }
     "stop-waits-for-subscribers" sets { stops_after_streams = true }
     "streams-outlive-the-runtime" sets { streams_outlive_daemon = true }
@@ -149,6 +150,8 @@ pub(super) const VARIATIONS: &[Variation] = &[
         }));
     }),
     ("events arrive after the call has returned", |it| {
+        // In simulated time thousands of them are due at once.
+        it.queue = 10_000;
         it.events
             .push(EventHook::Delay(|_, _| Duration::from_millis(20)));
     }),

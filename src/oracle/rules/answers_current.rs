@@ -16,7 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     name: "invariant::answers-current",
     sentence: "Each list and status shows each object that it is asked for once, and no other one, in a \
                state in which it was between the call and the answer: not before an earlier call, event \
-               or answer.",
+               or answer. A start and a command succeed only in what was ready or running then.",
     source: "CRI api.proto, ListContainers, ListPodSandbox, ContainerStatus and PodSandboxStatus, \
              ContainerFilter and PodSandboxFilter (all fields are combined with AND); \
              kubelet generic.go: a relist is the state of the node",
@@ -47,7 +47,13 @@ pub(super) fn violations(rule: &Invariant, index: &Index<'_>, of_reports: bool) 
         let shown = shown.map(|statement| (statement.source, Shown::of(statement), None));
         let absent = object.absences.iter();
         let absent = absent.map(|(source, code)| (*source, Shown::Absent, *code));
-        let mut judged = shown.chain(absent).filter(|(source, ..)| is_judged(source));
+        let needed = match object.subject.kind {
+            SubjectKind::Container(_) => Shown::Running,
+            SubjectKind::Sandbox(_) | SubjectKind::Stray => Shown::Ready,
+        };
+        let uses = object.uses.iter().map(|source| (*source, needed, None));
+        let all = shown.chain(absent).chain(uses);
+        let mut judged = all.filter(|(source, ..)| is_judged(source));
         let wrong = judged.find_map(|answer| judge(index, &life, &mut order, answer));
         let wrong = wrong.or_else(|| repeated(object, is_judged));
         let (mismatch, evidence) = wrong.or_else(|| unasked(object, is_judged))?;
@@ -356,6 +362,29 @@ mod tests {
             "pod remove; pod DELETED; pod inspect",
             expect![[r#"
             INV-31 at #7 #9 #10: pod (pod.0.beef): expected a state from after RemovePodSandbox in ListPodSandbox: NOTREADY
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_start_and_a_command_need_what_is_up() {
+        then("pod stop begins; c start; pod stop returns", expect![""]);
+        then("pod stop; c start refused", expect![""]);
+        then(
+            "pod stop; c start",
+            expect![[r#"
+            INV-31 at #7 #8 #9: pod (pod.0.beef): expected a state from after StopPodSandbox in StartContainer: READY
+        "#]],
+        );
+        then(
+            "c start; c stop begins; c exec; c stop returns",
+            expect![""],
+        );
+        then("c start; c stop; c exec refused", expect![""]);
+        then(
+            "c start; c STARTED; c STOPPED; c exec",
+            expect![[r#"
+            INV-31 at #9 #10 #11: c (c.0.beef): expected a state from after STOPPED in ExecSync: RUNNING
         "#]],
         );
     }

@@ -11,8 +11,8 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-30",
     name: "invariant::calls-succeed",
-    sentence: "Each call is answered, one that must succeed does, and what a case has left is stopped and \
-               removed without an error.",
+    sentence: "Each call is answered, a stop and a command soon after their time, one that must \
+               succeed does, and what a case has left is stopped and removed without an error.",
     source: "CRI api.proto, StopContainer, StopPodSandbox and RemovePodSandbox; kubelet \
              pod_workers.go: a pod stays Terminating until they succeed",
     requirements: &["R28", "C1", "C2", "C3"],
@@ -34,26 +34,67 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let ended_steps = refused_step(history).map(|call| call.began().seq);
     let own = history.calls().filter(|call| !call.is_of_run());
     let failed = own.filter_map(|call| {
-        let fault = fault(call)?;
         let began = call.began().seq;
         let is_of_teardown = ends(call).is_some() && !history.within_steps(began);
         let method = Fact::Method(call.request().method().to_owned());
+        if let Some((bound, took)) = late(history, call) {
+            let expected = [method, Fact::Within(bound)];
+            let mismatch = Mismatch::new(Kind::Unanswered, expected, [Fact::Pause(took)]);
+            return Some(found(rule, history, call, mismatch));
+        }
+        let fault = fault(call)?;
         let mismatch = if is_unanswered(history, call, fault) {
             let expected = [method, Fact::Within(fault.deadline)];
             Mismatch::new(Kind::Unanswered, expected, [])
-        } else if ended_steps == Some(began) || is_of_teardown && !is_given_up(call, fault) {
+        } else if ended_steps == Some(began)
+            || is_of_teardown && !is_given_up(call, fault)
+            || is_over_early(call, fault)
+        {
             let seen = format!("{}: {}", fault.code, fault.message);
             Mismatch::new(Kind::CallRefused, [], [method, Fact::Text(seen)])
         } else {
             return None;
         };
-        let mut subjects = history.subjects().iter();
-        let subject = ends(call).and_then(|id| subjects.find(|subject| subject.id == id));
-        let name = subject.map_or_else(|| call.request().method().to_owned(), name_of);
-        let evidence = [Some(began), call.ended().map(|entry| entry.seq)];
-        Some(rule.violation(name, mismatch, evidence.into_iter().flatten().collect()))
+        Some(found(rule, history, call, mismatch))
     });
     failed.collect()
+}
+
+fn found(rule: &Invariant, history: &CaseHistory, call: &Call, mismatch: Mismatch) -> Violation {
+    let mut subjects = history.subjects().iter();
+    let subject = ends(call).and_then(|id| subjects.find(|subject| subject.id == id));
+    let name = subject.map_or_else(|| call.request().method().to_owned(), name_of);
+    let evidence = [Some(call.began()), call.ended()].into_iter().flatten();
+    rule.violation(name, mismatch, evidence.map(|entry| entry.seq).collect())
+}
+
+/// The grace period of a stop, or how long a command may run: the call takes so long and no longer.
+fn own_time(request: &Request) -> Option<Duration> {
+    match request {
+        Request::StopContainer { grace, .. } => Some(*grace),
+        Request::ExecSync { timeout, .. } => Some(*timeout).filter(|time| !time.is_zero()),
+        _ => None,
+    }
+}
+
+/// The bound and the time of an answer that came long after the call's own time.
+fn late(history: &CaseHistory, call: &Call) -> Option<(Duration, Duration)> {
+    let bound = own_time(call.request())? + PATIENCE;
+    let fault = call.result()?.as_ref().err();
+    let took = history.not_held_up(call.began().at, call.ended()?.at);
+    let is_given_up = fault.is_some_and(|fault| is_given_up(call, fault));
+    (took > bound && !is_given_up).then_some((bound, took))
+}
+
+/// Whether the runtime ended a command as too slow before its time was over.
+fn is_over_early(call: &Call, fault: &CallFault) -> bool {
+    let Request::ExecSync { timeout, .. } = call.request() else {
+        return false;
+    };
+    let ended = call.ended().map(|entry| entry.at);
+    fault.code == StatusCode::DEADLINE_EXCEEDED
+        && !is_given_up(call, fault)
+        && (timeout.is_zero() || ended.is_some_and(|at| at.since(call.began().at) < *timeout))
 }
 
 /// The call that ended the steps of a case, since the runtime refused or did not answer it.
@@ -165,6 +206,42 @@ mod tests {
         after(
             "pod stop begins; pass 29s; pod stop returns denied; end",
             expect![""],
+        );
+    }
+
+    #[test]
+    fn a_stop_and_a_command_are_answered_soon_after_their_time() {
+        let takes = |call: &str, time: &str, expect: Expect| {
+            after(
+                &format!("c {call} begins; pass {time}; c {call} returns; end"),
+                expect,
+            );
+        };
+        takes("stop", "11s", expect![""]);
+        takes(
+            "stop",
+            "13s",
+            expect![[r#"
+            INV-30 at #7 #8: c (c.0.beef): expected an answer of StopContainer within 12s: none, it came after 13.001s
+        "#]],
+        );
+        takes("exec", "19s", expect![""]);
+        takes(
+            "exec",
+            "21s",
+            expect![[r#"
+            INV-30 at #7 #8: ExecSync: expected an answer of ExecSync within 20s: none, it came after 21.001s
+        "#]],
+        );
+        after(
+            "c exec begins; pass 11s; c exec returns denied; end",
+            expect![""],
+        );
+        after(
+            "c exec begins; pass 9s; c exec returns denied; end",
+            expect![[r#"
+            INV-30 at #7 #8: ExecSync: expected ExecSync to succeed: DEADLINE_EXCEEDED: gone
+        "#]],
         );
     }
 

@@ -1,12 +1,13 @@
 //! `created_at` of events. INV-04: it is a current time in nanoseconds, between the event's cause
-//! and its arrival. INV-26: an event is created before the call that causes it returns.
+//! and its arrival. INV-26: an event is created before the call that causes it returns, and comes
+//! after its begin.
 
 use crate::history::{Call, EventArrival, EventKind, Subject, SubjectKind};
 use crate::oracle::clocks::{SLACK_NS, TICK_NS, span, unit_hint};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::oracle::objects::{Object, removes, starts};
+use crate::oracle::objects::{Object, failed_to_start, removes, starts};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 pub(in crate::oracle) const CURRENT: Invariant = Invariant {
@@ -92,7 +93,8 @@ fn cause<'a>(index: &Index<'a>, subject: &Subject, arrival: &EventArrival) -> Op
         (EventKind::Created, _) | (EventKind::Started, None) => object.creation,
         (EventKind::Started | EventKind::Stopped, Some(_)) => first(starts),
         (EventKind::Stopped, None) => first(|_| true),
-        (EventKind::Deleted, _) => first(removes),
+        // A runtime may remove what it cannot start.
+        (EventKind::Deleted, _) => first(|call| removes(call) || failed_to_start(call)),
         (EventKind::Unknown(_), _) => None,
     };
     call.filter(|call| call.began().seq < arrival.seq())
@@ -102,10 +104,10 @@ pub(in crate::oracle) const WITHIN_CALL: Invariant = Invariant {
     id: "INV-26",
     name: "invariant::event-within-call",
     sentence: "CREATED, STARTED and DELETED of a container are made before the call that causes \
-                   them returns.",
+               them returns, and none of them comes before such a call begins.",
     source: "kubernetes#123087 (a late STARTED, a second container), kubernetes#137362",
     requirements: &["R29"],
-    kinds: &[Kind::CreatedAtAfterCall],
+    kinds: &[Kind::CreatedAtAfterCall, Kind::UncausedEvent],
     compares_clocks: true,
     of_foreign_pods: false,
     levels: MUST_SHOULD,
@@ -115,7 +117,8 @@ pub(in crate::oracle) const WITHIN_CALL: Invariant = Invariant {
 /// The wall clock may be slewed during a run, and some runtimes read it in ticks of the kernel.
 const APART_NS: i64 = 10_000_000;
 
-/// Finds each container with an event created after the return of the call that it reports.
+/// Finds each container with an event created after the return of the call that it reports, or
+/// before any such call began.
 fn late(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let wrong = |object: &Object<'_>| {
         let mut removals = object.calls.iter().copied();
@@ -125,7 +128,7 @@ fn late(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             (EventKind::Started, object.start),
             (EventKind::Deleted, removal),
         ];
-        causes.into_iter().find_map(|(kind, call)| {
+        let late = causes.into_iter().find_map(|(kind, call)| {
             let (call, seen) = (call?, object.subject.first(kind)?);
             let (ended, at) = (call.ended()?, seen.event().created_at.0);
             let late_ns = at.saturating_sub(ended.at.realtime_ns);
@@ -137,12 +140,32 @@ fn late(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
                 let proof = vec![call.began().seq, ended.seq, seen.seq()];
                 rule.violation(name_of(object.subject), mismatch, proof)
             })
-        })
+        });
+        late.or_else(|| uncaused(rule, index, object))
     };
     let is_container =
         |object: &&Object<'_>| matches!(object.subject.kind, SubjectKind::Container(_));
     let containers = index.objects().iter().filter(is_container);
     containers.filter_map(wrong).collect()
+}
+
+/// The first event that came before any call that can have caused it. A process can end without
+/// one.
+fn uncaused(rule: &Invariant, index: &Index<'_>, object: &Object<'_>) -> Option<Violation> {
+    let needs_call = |kind| {
+        matches!(
+            kind,
+            EventKind::Created | EventKind::Started | EventKind::Deleted
+        )
+    };
+    object.creation?;
+    let mut arrivals = object.subject.arrivals.iter();
+    let seen = arrivals.find(|seen| {
+        needs_call(seen.event().kind) && cause(index, object.subject, seen).is_none()
+    })?;
+    let fact = || [Fact::Event(seen.event().kind)];
+    let mismatch = Mismatch::new(Kind::UncausedEvent, fact(), fact());
+    Some(rule.violation_by(object.subject, mismatch, [seen]))
 }
 
 #[cfg(test)]
@@ -351,6 +374,36 @@ mod tests {
     fn made_late(script: &str, expect: Expect) {
         let found = invariants(&Index::new(&history(script)));
         expect.assert_eq(&render(found.iter().filter(|found| found.rule == "INV-26")));
+    }
+
+    #[test]
+    fn an_event_has_a_cause() {
+        made_late(
+            "pod run; c create begins; c CREATED; c create returns",
+            expect![],
+        );
+        made_late(
+            "pod run; c create; c start begins; c STARTED; c start returns",
+            expect![],
+        );
+        made_late(
+            "pod run; c create; c STARTED; c start",
+            expect![[r#"
+            INV-26 at #5: c (c.0.beef): expected STARTED after a call that can cause it: STARTED without one
+        "#]],
+        );
+        made_late("pod run; c create; c STOPPED", expect![]);
+        for cause in ["c remove", "pod remove", "c start fails"] {
+            made_late(&format!("pod run; c create; {cause}; c DELETED"), expect![]);
+        }
+        for other in ["c stop", "pod stop", "c start"] {
+            made_late(
+                &format!("pod run; c create; {other}; c DELETED"),
+                expect![[r#"
+                INV-26 at #7: c (c.0.beef): expected DELETED after a call that can cause it: DELETED without one
+            "#]],
+            );
+        }
     }
 
     #[test]

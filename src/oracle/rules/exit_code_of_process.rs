@@ -1,17 +1,19 @@
-//! INV-20: STOPPED has the exit code of the process.
+//! INV-20: STOPPED and `ExecSync` have the exit code of the process.
 
-use crate::history::{ContainerState, EventKind, Subject, SubjectKind};
+use crate::history::{Call, ContainerState, EventKind, Reply, Request, Seq, Subject, SubjectKind};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
+use crate::oracle::objects::Object;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
+use crate::workload::Workload;
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-20",
     name: "invariant::exit-code-of-process",
     sentence: "STOPPED of a container that exited by itself has the exit code of its process, and \
-                   137 for a container that only SIGKILL can end.",
-    source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
+               137 for a container that only SIGKILL can end; ExecSync has that of its command.",
+    source: "CRI api.proto, ContainerStatus.exit_code and ExecSyncResponse.exit_code; cri-o#9846",
     requirements: &["C8", "R17"],
     kinds: &[Kind::WrongExitCode],
     compares_clocks: true,
@@ -25,46 +27,81 @@ const KILLED: i32 = 137;
 /// The exit code of a process that SIGTERM ended.
 const TERMINATED: i32 = 143;
 
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let of_containers = index.history.subjects().iter();
+    let of_containers = of_containers.filter_map(|subject| of_container(rule, index, subject));
+    let of_commands = index.history.calls();
+    let of_commands = of_commands.filter_map(|call| of_command(rule, index, call));
+    of_containers.chain(of_commands).collect()
+}
+
 /// The command determines the exit code if no call stopped the container and it has no limit. If
 /// only SIGKILL can end it, the code is that of SIGKILL, for every kind of end. Its program ignores
 /// SIGTERM from its first steps on; before them the kernel protects only the first process of a PID
 /// namespace, so that another one may have the code of SIGTERM.
-fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
-    let history = index.history;
-    let wrong = |subject: &Subject| {
-        let SubjectKind::Container(spec) = &subject.kind else {
-            return None;
-        };
-        let stopped = subject.first(EventKind::Stopped)?;
-        let end = stopped.event().own_status()?;
-        let exited = end.state == ContainerState::Exited;
-        let object = index.object(&subject.id)?;
-        let sandbox = index.objects().sandbox_of(object);
-        let endings = [object.ending, sandbox.and_then(|sandbox| sandbox.ending)];
-        let mut endings = endings.into_iter().flatten();
-        let has_own_namespace = spec.pid_target.is_none() && !spec.sandbox_spec.shared_pid;
-        let code = if endings.any(|ending| ending < stopped.seq()) {
-            let ran = object.start.is_some() && spec.ends_by_kill_alone();
-            let by_term = !has_own_namespace && end.exit_code == TERMINATED;
-            (ran && !by_term).then_some(KILLED)?
-        } else {
-            // The first process of a PID namespace takes those with it that have joined.
-            let alone = spec.memory_bytes.is_none() && spec.pid_target.is_none();
-            spec.declared_exit.filter(|_| alone)?
-        };
-        (exited && end.exit_code != code).then(|| {
-            let mismatch = Mismatch::new(
-                Kind::WrongExitCode,
-                [Fact::ExitCode(code.into()), Fact::Event(EventKind::Stopped)],
-                [
-                    Fact::ExitCode(end.exit_code.into()),
-                    Fact::Reason(end.reason.to_string()),
-                ],
-            );
-            rule.violation(name_of(subject), mismatch, vec![stopped.seq()])
-        })
+fn of_container(rule: &Invariant, index: &Index<'_>, subject: &Subject) -> Option<Violation> {
+    let SubjectKind::Container(spec) = &subject.kind else {
+        return None;
     };
-    history.subjects().iter().filter_map(wrong).collect()
+    let stopped = subject.first(EventKind::Stopped)?;
+    let end = stopped.event().own_status()?;
+    let exited = end.state == ContainerState::Exited;
+    let object = index.object(&subject.id)?;
+    let has_own_namespace = spec.pid_target.is_none() && !spec.sandbox_spec.shared_pid;
+    let code = if endings(index, object).any(|ending| ending < stopped.seq()) {
+        let ran = object.start.is_some() && spec.ends_by_kill_alone();
+        let by_term = !has_own_namespace && end.exit_code == TERMINATED;
+        (ran && !by_term).then_some(KILLED)?
+    } else {
+        // The first process of a PID namespace takes those with it that have joined.
+        let alone = spec.memory_bytes.is_none() && spec.pid_target.is_none();
+        spec.declared_exit.filter(|_| alone)?
+    };
+    let actual = [
+        Fact::ExitCode(end.exit_code.into()),
+        Fact::Reason(end.reason.to_string()),
+    ];
+    (exited && end.exit_code != code).then(|| {
+        let expected = [Fact::ExitCode(code.into()), Fact::Event(EventKind::Stopped)];
+        let mismatch = Mismatch::new(Kind::WrongExitCode, expected, actual);
+        rule.violation(name_of(subject), mismatch, vec![stopped.seq()])
+    })
+}
+
+/// The begins of the calls that end a container, or its sandbox.
+fn endings(index: &Index<'_>, object: &Object<'_>) -> impl Iterator<Item = Seq> {
+    let sandbox = index.objects().sandbox_of(object);
+    let endings = [object.ending, sandbox.and_then(|sandbox| sandbox.ending)];
+    endings.into_iter().flatten()
+}
+
+/// A command that may have ended with its container has the code of SIGKILL.
+fn of_command(rule: &Invariant, index: &Index<'_>, call: &Call) -> Option<Violation> {
+    let Request::ExecSync {
+        container, command, ..
+    } = call.request()
+    else {
+        return None;
+    };
+    let (Ok(Reply::Exec(code)), ended) = (call.result()?, call.ended()?) else {
+        return None;
+    };
+    let declared = Workload::parse(command)?.declared_exit()?;
+    let object = index.object(container)?;
+    let SubjectKind::Container(spec) = &object.subject.kind else {
+        return None;
+    };
+    let has_ended = object.subject.first(EventKind::Stopped).is_some()
+        || endings(index, object).any(|ending| ending < ended.seq);
+    let is_killed = *code == KILLED && (has_ended || spec.memory_bytes.is_some());
+    (*code != declared && !is_killed).then(|| {
+        let method = Fact::Method(call.request().method().to_owned());
+        let expected = [Fact::ExitCode(declared.into()), method];
+        let actual = [Fact::ExitCode((*code).into())];
+        let mismatch = Mismatch::new(Kind::WrongExitCode, expected, actual);
+        let evidence = vec![call.began().seq, ended.seq];
+        rule.violation(name_of(object.subject), mismatch, evidence)
+    })
 }
 
 #[cfg(test)]
@@ -158,7 +195,7 @@ mod tests {
     /// Checks the rule after a container that ignores SIGTERM has been started.
     #[track_caller]
     fn stubborn(script: &str, expect: Expect) {
-        let started = "pod run; c create mode=ignore; c CREATED; c start; c STARTED";
+        let started = "pod run; c create mode=ignore-term; c CREATED; c start; c STARTED";
         check(&RULE, &format!("{started}; {script}"), expect);
     }
 
@@ -180,7 +217,7 @@ mod tests {
         for (pod, joins) in [("shared", ""), ("", " joins=t")] {
             let ended = |code: u8| {
                 format!(
-                    "pod run {pod}; t create; t start; c create mode=ignore{joins}; c start; \
+                    "pod run {pod}; t create; t start; c create mode=ignore-term{joins}; c start; \
                      c stop; c STOPPED exit={code}"
                 )
             };
@@ -204,11 +241,38 @@ mod tests {
 
     #[test]
     fn a_container_that_never_ran_has_no_kill_code() {
-        let failed = "pod run; c create mode=ignore; c start fails; pod stop; c STOPPED exit=128";
+        let failed =
+            "pod run; c create mode=ignore-term; c start fails; pod stop; c STOPPED exit=128";
         check(&RULE, failed, expect![]);
-        let never = "pod run; c create mode=ignore; pod stop; c STOPPED exit=0";
+        let never = "pod run; c create mode=ignore-term; pod stop; c STOPPED exit=0";
         check(&RULE, never, expect![]);
         let obeys = "pod run; c create; c start; pod stop; c STOPPED exit=0";
         check(&RULE, obeys, expect![]);
+    }
+
+    #[test]
+    fn a_command_has_its_own_exit_code() {
+        let started = "pod run; c create; c start; c STARTED";
+        let runs = |script: &str, expect| check(&RULE, &format!("{started}; {script}"), expect);
+        runs("c exec runs=3 exit=3", expect![""]);
+        runs(
+            "c exec runs=3 exit=0",
+            expect![[r#"
+            INV-20 at #8 #9: c (c.0.beef): expected exit code 3 in ExecSync: exit code 0
+        "#]],
+        );
+        runs("c exec exit=0", expect![""]);
+        runs(
+            "c exec runs=3 exit=137",
+            expect![[r#"
+            INV-20 at #8 #9: c (c.0.beef): expected exit code 3 in ExecSync: exit code 137
+        "#]],
+        );
+        for ended in ["c STOPPED", "c stop"] {
+            runs(
+                &format!("c exec runs=3 begins; {ended}; c exec returns exit=137"),
+                expect![""],
+            );
+        }
     }
 }

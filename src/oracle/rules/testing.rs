@@ -13,10 +13,12 @@ pub(super) fn check(rule: &Invariant, script: &str, expect: Expect) {
     expect.assert_eq(&render(found.iter().filter(|found| found.rule == rule.id)));
 }
 
-/// Compares the violations of all rules in a script's history with the expected ones.
+/// Compares the violations of all rules in a script's history with the expected ones. Its events
+/// need no cause.
 #[track_caller]
 pub(super) fn check_all(script: &str, expect: Expect) {
-    expect.assert_eq(&render(&invariants(&Index::new(&history(script)))));
+    let found = invariants(&Index::new(&history(script)));
+    expect.assert_eq(&render(found.iter().filter(|found| found.rule != "INV-26")));
 }
 
 /// As [`check_all`], after a container has been created in #1 to #5.
