@@ -307,10 +307,10 @@ async fn find_fan_out(session: &Session) -> Result<FanOut, StreamError> {
     }
     let fan_out = found.unwrap_or(FanOut::SingleConsumer);
     second.cancel().await;
-    // Whatever the second one has taken with it, the run's own stream is live again; where it has
-    // taken the stream, that is a finding.
-    if session.barrier().await.is_err() {
-        session.ensure_stream().await?;
+    // The run's own stream is live again. If it ended with the second one, INV-21 reports that.
+    match session.barrier().await {
+        Err(StreamError::Closed | StreamError::Ended(_)) => session.ensure_stream().await?,
+        live => live?,
     }
     Ok(fan_out)
 }
