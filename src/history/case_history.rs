@@ -38,7 +38,8 @@ pub struct CaseHistory {
     making: usize,
     unclaimed: VecDeque<Arc<Entry>>,
     observed: BTreeMap<SubscriptionId, Observed>,
-    steps_ended: Option<(Seq, StepsEnd)>,
+    /// The last `Body::StepsEnded` of the case.
+    steps_ended: Option<Arc<Entry>>,
     pub(super) held_up: Vec<(HostInstant, Duration)>,
     pub(super) unavailable: Unavailable,
 }
@@ -133,7 +134,15 @@ impl CaseHistory {
 
     /// How the case's steps ended; absent until its teardown begins.
     pub fn steps_end(&self) -> Option<&StepsEnd> {
-        self.steps_ended.as_ref().map(|(_, end)| end)
+        match &self.steps_ended.as_ref()?.body {
+            Body::StepsEnded { end, .. } => Some(end),
+            _ => None,
+        }
+    }
+
+    /// When the steps were over.
+    pub fn steps_ended_at(&self) -> Option<HostInstant> {
+        self.steps_ended.as_ref().map(|ended| ended.at)
     }
 
     /// The size in bytes of the largest message of an event; 0 if none came.
@@ -144,7 +153,8 @@ impl CaseHistory {
 
     /// Whether an entry precedes the teardown.
     pub fn within_steps(&self, seq: Seq) -> bool {
-        self.steps_ended.as_ref().is_none_or(|(end, _)| seq < *end)
+        let mut ended = self.steps_ended.iter();
+        ended.all(|ended| seq < ended.seq)
     }
 
     /// The facts that were read from the kernel, in order.
@@ -169,9 +179,9 @@ impl CaseHistory {
                     self.keep(entry);
                 }
             }
-            Body::StepsEnded { case, end } => {
+            Body::StepsEnded { case, .. } => {
                 if *case == self.case {
-                    self.steps_ended = Some((entry.seq, end.clone()));
+                    self.steps_ended = Some(entry.clone());
                     self.keep(entry);
                 }
             }

@@ -82,13 +82,6 @@ impl CaseHistory {
         (!held_up.is_zero() && held_up * 10 >= time).then_some(held_up)
     }
 
-    /// When the steps were over.
-    pub fn steps_ended_at(&self) -> Option<HostInstant> {
-        let mut entries = self.entries().iter().rev();
-        let ended = entries.find(|entry| matches!(entry.body, Body::StepsEnded { .. }));
-        ended.map(|entry| entry.at)
-    }
-
     fn held_up_within(&self, from_ns: u64, until_ns: u64) -> Duration {
         let spans = self.held_up.iter().map(|(end, by)| {
             let by_ns = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);

@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::name_of;
 use crate::history::{
-    Body, CaseHistory, Entry, EventArrival, EventKind, Observed, RuntimeNanos, Seq, StreamEnd,
-    Subject,
+    Body, CaseHistory, ContainerId, Entry, EventArrival, EventKind, Observed, RuntimeNanos, Seq,
+    StreamEnd, Subject,
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -59,10 +60,18 @@ pub(crate) fn is_on_other_stream(
 /// The first difference between the events of a subscription since it was live and those of the
 /// stream of all cases.
 pub(crate) fn difference(history: &CaseHistory, observed: &Observed) -> Option<Difference> {
+    let mut seen: BTreeMap<ContainerId, Vec<EventArrival>> = BTreeMap::new();
+    let within = |arrival: &EventArrival| history.within_steps(arrival.seq());
+    for arrival in observed.events().filter(within) {
+        let of = arrival.event().container.clone();
+        seen.entry(of).or_default().push(arrival);
+    }
     let compared = Compared {
         history,
         observed,
         proven: observed.proven()?,
+        seen,
+        last: observed.events().last().map(|seen| seen.seq()),
     };
     history.subjects().iter().find_map(|subject| {
         compared
@@ -76,6 +85,10 @@ struct Compared<'a> {
     observed: &'a Observed,
     /// The entry from which it is live.
     proven: &'a Entry,
+    /// Its events in the steps, by what they are about.
+    seen: BTreeMap<ContainerId, Vec<EventArrival>>,
+    /// Its last event, also after the steps.
+    last: Option<Seq>,
 }
 
 enum Unlike {
@@ -89,25 +102,21 @@ impl Compared<'_> {
         let within = |seen: &EventArrival| self.history.within_steps(seen.seq());
         let own = subject.arrivals.iter().filter(|seen| within(seen)).cloned();
         let own: Vec<EventArrival> = own.collect();
-        let theirs = self.observed.events();
-        let theirs = theirs.filter(|seen| seen.event().container == subject.id && within(seen));
-        let theirs: Vec<EventArrival> = theirs.collect();
+        let theirs = self.seen.get(&subject.id).map_or(&[][..], Vec::as_slice);
         let is_live = |seen: &&EventArrival| {
             seen.seq() > self.proven.seq && seen.event().created_at.0 >= self.proven.at.realtime_ns
         };
         let until = if self.ended_in_steps().is_some() {
             // It need not have got an event after its end.
-            let last = own.iter().rposition(|seen| has(&theirs, seen));
+            let last = own.iter().rposition(|seen| has(theirs, seen));
             last.unwrap_or(0)
         } else {
             own.len()
         };
-        let passed = |seen: &&EventArrival| {
-            self.is_old(seen) || self.observed.events().any(|later| later.seq() > seen.seq())
-        };
+        let passed = |seen: &&EventArrival| self.is_old(seen) || self.last > Some(seen.seq());
         let needed = own[..until].iter().filter(is_live);
         let mut needed = needed.filter(passed);
-        if let Some(missed) = needed.find(|seen| !has(&theirs, seen)) {
+        if let Some(missed) = needed.find(|seen| !has(theirs, seen)) {
             return Some(Unlike::Missed(missed.clone()));
         }
         let mut live = theirs.iter().filter(is_live);
@@ -117,7 +126,7 @@ impl Compared<'_> {
         {
             return Some(Unlike::Alone(alone.clone()));
         }
-        let own = own.iter().filter(|seen| has(&theirs, seen)).map(identity);
+        let own = own.iter().filter(|seen| has(theirs, seen)).map(identity);
         let common = theirs.iter().filter(|seen| has(&subject.arrivals, seen));
         let mut pairs = own.zip(common);
         let displaced = pairs.find(|(own, seen)| *own != identity(seen));

@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::history::{
-    Body, CaseHistory, ContainerListing, Event, EventArrival, EventKind, PodUid, SandboxListing,
-    SandboxSpec, Seq, Subject, SubjectKind, SubscriptionId,
+    Body, Call, CaseHistory, ContainerListing, Event, EventArrival, EventKind, PodUid,
+    SandboxListing, SandboxSpec, Seq, Subject, SubjectKind, SubscriptionId,
 };
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
@@ -95,6 +95,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             history,
             subject,
             spec,
+            changes: at_rest::changes(history, subject),
             relists: &relists,
             relisting: relisting.get(spec.uid.as_str())?,
             evented: evented
@@ -154,6 +155,8 @@ struct Pod<'a> {
     history: &'a CaseHistory,
     subject: &'a Subject,
     spec: &'a SandboxSpec,
+    /// The calls that change it.
+    changes: Vec<&'a Call>,
     relists: &'a [PlegRelist<'a>],
     relisting: &'a [(Seq, Believed)],
     evented: &'a [(Seq, Believed)],

@@ -1,10 +1,13 @@
 //! Rest of a pod: the deadline by which the state in a relist must have been reported by events,
 //! too.
 
+use std::collections::BTreeSet;
+
 use super::Pod;
 use super::relists::PlegRelist;
 use crate::history::{
-    Call, ContainerId, Entry, Reply, Request, SandboxId, SandboxListing, Seq, StepsEnd, SubjectKind,
+    Call, CaseHistory, ContainerId, Entry, Reply, Request, SandboxId, SandboxListing, Seq,
+    StepsEnd, Subject, SubjectKind,
 };
 use crate::limits;
 use crate::pleg::Moment;
@@ -38,11 +41,11 @@ impl Pod<'_> {
         if !is_foreign && self.history.held_up_before(past.at, bound).is_some() {
             return None;
         }
-        let disturbs = |call: &Call| {
+        let disturbs = |call: &&Call| {
             let ended = call
                 .ended()
                 .is_none_or(|ended| ended.seq > relist.began.seq);
-            self.is_touched_by(call.request()) && call.began().seq < past.seq && ended
+            call.began().seq < past.seq && ended
         };
         let shown = &self.relisting[place].1;
         if shown.belief(Moment::NEVER).is_empty() && self.is_gone_between(relist, past) {
@@ -50,7 +53,7 @@ impl Pod<'_> {
         }
         let mut later = self.relisting[place..].iter();
         let changed = later.any(|(seq, later)| *seq < past.seq && later.differs_from(shown));
-        let at_rest = !changed && !self.history.calls().any(disturbs);
+        let at_rest = !changed && !self.changes.iter().any(disturbs);
         (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
     }
 
@@ -76,31 +79,29 @@ impl Pod<'_> {
     /// Whether no call of the steps changes the pod during an inspection or after it. The driver's
     /// own inspection follows the steps; steps may read the same data of a pod that they remove.
     fn is_left_alone(&self, relist: &PlegRelist<'_>) -> bool {
-        let changes = |call: &Call| {
+        let changes = |call: &&Call| {
             let ended = call.ended();
-            self.is_touched_by(call.request())
-                && ended.is_none_or(|ended| ended.seq > relist.began.seq)
+            ended.is_none_or(|ended| ended.seq > relist.began.seq)
                 && self.history.within_steps(call.began().seq)
         };
-        !self.history.calls().any(changes)
+        !self.changes.iter().any(changes)
     }
+}
 
-    fn is_touched_by(&self, request: &Request) -> bool {
-        let is_own = |sandbox: &SandboxId| sandbox.as_str() == self.subject.id.as_str();
-        let holds = |container: &ContainerId| {
-            let mut subjects = self.history.subjects().iter();
-            subjects.any(|subject| match &subject.kind {
-                SubjectKind::Container(spec) => subject.id == *container && is_own(&spec.sandbox),
-                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
-            })
-        };
-        match request {
-            Request::StopSandbox(sandbox) | Request::RemoveSandbox(sandbox) => is_own(sandbox),
-            Request::CreateContainer(spec) => is_own(&spec.sandbox),
-            Request::StartContainer(container)
-            | Request::StopContainer { container, .. }
-            | Request::RemoveContainer(container) => holds(container),
-            _ => false,
-        }
-    }
+/// The calls that change a sandbox or its containers.
+pub(super) fn changes<'a>(history: &'a CaseHistory, sandbox: &Subject) -> Vec<&'a Call> {
+    let is_own = |id: &SandboxId| id.as_str() == sandbox.id.as_str();
+    let containers = history.subjects().iter().filter(
+        |subject| matches!(&subject.kind, SubjectKind::Container(spec) if is_own(&spec.sandbox)),
+    );
+    let containers: BTreeSet<&ContainerId> = containers.map(|subject| &subject.id).collect();
+    let changes = |call: &&Call| match call.request() {
+        Request::StopSandbox(sandbox) | Request::RemoveSandbox(sandbox) => is_own(sandbox),
+        Request::CreateContainer(spec) => is_own(&spec.sandbox),
+        Request::StartContainer(container)
+        | Request::StopContainer { container, .. }
+        | Request::RemoveContainer(container) => containers.contains(container),
+        _ => false,
+    };
+    history.calls().filter(changes).collect()
 }
