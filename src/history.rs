@@ -35,7 +35,7 @@ pub use ids::{
 pub use messages::{NoEventCall, NoEventCallTarget};
 pub use protobuf::Unreadable;
 pub use run::{
-    CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, PlannedCase, PlannedExecution,
+    CgroupDriver, ExpectationFile, FanOut, Host, MODEL, OciRuntime, PlannedCase, PlannedExecution,
     ProbedCapabilities, RunEnd, RunInfo, RunPlan,
 };
 pub use status::{

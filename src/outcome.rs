@@ -9,7 +9,7 @@ mod measured;
 mod mismatch;
 mod standing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::history::{Entry, HostInstant, RunInfo, Seq};
+use crate::history::{Entry, EventKind, HostInstant, RunInfo, Seq};
 
 pub use fact::{Fact, Facts};
 pub use guarantee::Guarantee;
@@ -121,6 +121,21 @@ impl Violation {
     pub fn actual(&self) -> String {
         self.mismatch.actual()
     }
+
+    /// The event that has not come, if that is the finding.
+    pub fn missing(&self) -> Option<EventKind> {
+        const EVENTS: [EventKind; 4] = [
+            EventKind::Created,
+            EventKind::Started,
+            EventKind::Stopped,
+            EventKind::Deleted,
+        ];
+        let is_missing = |event: &EventKind| match self.mismatch.kind {
+            Kind::UnmetWait => self.subject.starts_with(&event.to_string()),
+            kind => kind == Kind::missing(*event),
+        };
+        EVENTS.into_iter().find(is_missing)
+    }
 }
 
 /// A finding, and for an invariant the case, both of which an expectation file names.
@@ -179,6 +194,8 @@ pub struct Outcome {
     pub seen: BTreeMap<Seen, usize>,
     /// An explanation of an unexpected failure that is known for the runtime, and how to accept it.
     pub hint: Option<String>,
+    /// The names of the pages about the runtime's defects that explain a known failure.
+    pub pages: BTreeSet<String>,
     /// Broken rules of a lower level: reported, but no failure.
     pub advice: Vec<Violation>,
     /// The ids of the cases whose histories break an invariant, in order.

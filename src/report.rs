@@ -6,6 +6,7 @@
 //! [`printable()`]: no report lets a runtime control a terminal or break a document. This module is
 //! independent of rules, files and clocks.
 
+mod causes;
 mod compare;
 mod evidence;
 mod failed;
@@ -25,6 +26,7 @@ mod summary;
 mod text;
 mod timeline;
 
+pub use causes::{failures, has_details};
 pub use compare::Comparison;
 pub use evidence::Evidence;
 pub use failed::Failed;

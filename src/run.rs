@@ -49,7 +49,7 @@ use telemetry::{BackgroundTasks, Telemetry};
 pub use check::{CheckError, CheckOptions, Reporting, check, timeline, trace};
 pub use clean_up::{Surroundings, with_session};
 pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};
-pub use options::{EXIT_CODES, Exit, Format, ReportOptions, RunOptions};
+pub use options::{EXIT_CODES, Exit, Format, Look, ReportOptions, RunOptions};
 pub use outputs::{JUNIT, OutputError};
 pub use prepare::{PrepareError, image};
 pub use rehearsal::{Rehearsal, rehearse};
@@ -161,7 +161,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
                 .map(|path| format!("{}{cut}", path.display()));
             let reports = [report];
             let conclusion = Conclusion {
-                format: options.report.format,
+                look: options.report.look,
                 head: String::new(),
                 history,
                 exit: Exit::from_report(&reports[0]),
@@ -288,7 +288,7 @@ impl PreparedRun<'_> {
         let runtime = self.reactor.runtime();
         let background = BackgroundTasks::begin(&self.session);
         // A simulated run is over at once, and drawing would take part in its simulated time.
-        let draws = self.options.report.format == Format::Pretty
+        let draws = self.options.report.look.format == Format::Pretty
             && self.shown == Visibility::Console
             && !self.reactor.is_simulated();
         let (session, options) = (self.session, self.options);

@@ -1,6 +1,6 @@
 //! A history, judged by the oracle and shown by every report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -112,6 +112,7 @@ fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
         broken_levels: Levels::default(),
         seen: BTreeMap::new(),
         hint: None,
+        pages: BTreeSet::new(),
         verdict: Verdict::Pass,
         reason: None,
         violations: Vec::new(),
@@ -157,7 +158,9 @@ fn report_all(outcomes: Vec<Outcome>) {
         largest_event: None,
         notes: Vec::new(),
     };
-    report::summary(&run_report).lines().for_each(assert_plain);
+    report::summary(&run_report, false)
+        .lines()
+        .for_each(assert_plain);
     let mut xml = Vec::new();
     junit::write(&run_report, &mut xml).expect("memory takes all");
     let xml = String::from_utf8(xml).expect("a document is text");

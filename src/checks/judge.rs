@@ -13,7 +13,7 @@ use super::check::Expectation;
 use super::situation::{self, Situation};
 use super::word::About;
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
-use crate::history::{Body, CaseHistory, EventKind, HostInstant, Seq, StepsEnd, SubjectKind};
+use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd, SubjectKind};
 use crate::oracle::{
     Index, held_up_at_the_end, lost_with_the_runtime, refused_step, unexpected_end,
 };
@@ -64,14 +64,6 @@ impl Claim<'_> {
 
 /// The kinds of findings of an unsuccessful wait.
 const OF_WAITS: [Kind; 3] = [Kind::UnmetWait, Kind::RefutedWait, Kind::StreamEndedInWait];
-
-/// The kinds of events that a finding can miss.
-const EVENTS: [EventKind; 4] = [
-    EventKind::Created,
-    EventKind::Started,
-    EventKind::Stopped,
-    EventKind::Deleted,
-];
 
 /// The kind of finding of a check with an unbound name.
 const OF_NAMES: Kind = Kind::NothingMade;
@@ -146,12 +138,7 @@ pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
 /// Adds the event of the case's pods with an unknown id that a missing event may be, if there is
 /// one: its id, and its arrival as evidence.
 fn name_unknown(history: &CaseHistory, violation: &mut Violation) {
-    let mismatch = &mut violation.mismatch;
-    let is_missing = |event: &EventKind| match mismatch.kind {
-        Kind::UnmetWait => violation.subject.starts_with(&event.to_string()),
-        kind => kind == Kind::missing(*event),
-    };
-    let Some(missing) = EVENTS.into_iter().find(is_missing) else {
+    let Some(missing) = violation.missing() else {
         return;
     };
     let subjects = history.subjects().iter();
@@ -160,6 +147,7 @@ fn name_unknown(history: &CaseHistory, violation: &mut Violation) {
         return;
     };
     let id = Fact::Id(arrival.event().container.to_string());
+    let mismatch = &mut violation.mismatch;
     mismatch.actual = mismatch.actual.iter().cloned().chain([id]).collect();
     violation.evidence.push(arrival.seq());
     violation.evidence.sort_unstable();

@@ -162,7 +162,7 @@ pub(super) enum Command {
     },
     /// List the defects that the model can simulate
     Defects,
-    /// Verify that every defect is detected, every case can fail, and none fails without one.
+    /// Verify that every defect is detected, and every case can fail.
     ///
     ///  On the model; with --runtime-endpoint, on a real runtime behind a relay that injects
     /// defects.

@@ -116,7 +116,7 @@ pub(super) fn run_cases(cli: &Cli, reports: Option<&Path>) -> Result<Exit, Fault
     if options.list {
         let mut listed = Vec::new();
         let requirements = run::read_requirements(options.cases.as_deref())?;
-        let format = options.report.format;
+        let format = options.report.look.format;
         run::list(cases, &requirements, selection, format, &mut listed)?;
         return print(&listed);
     }

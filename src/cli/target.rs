@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::Fault;
 use super::args::ConnectionArgs;
 use crate::cri::Endpoint;
-use crate::history::HostInstant;
+use crate::history::{HostInstant, MODEL};
 use crate::limits::{self, TimeoutScale};
 use crate::model::Behaviour;
 use crate::run::{Endpoints, Target};
@@ -25,9 +25,6 @@ const USUAL: [&str; 6] = [
     "unix:///run/k0s/containerd.sock",
     "unix:///var/snap/microk8s/common/run/containerd.sock",
 ];
-
-/// The value of `--runtime-endpoint` for the model.
-const MODEL: &str = "model";
 
 const DEFAULT_PATH: &str = "/etc/crictl.yaml";
 

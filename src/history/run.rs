@@ -10,6 +10,9 @@ use super::protobuf::{message, written_as};
 use super::{RunId, RuntimeVersion};
 use crate::limits;
 
+/// The endpoint of the model runtime, in whose runs time is simulated.
+pub const MODEL: &str = "model";
+
 message! {
     /// The run, the suite, the runtime and the host of a history.
     #[derive(Default, Eq)]

@@ -34,6 +34,23 @@ pub fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
+/// The text with each id of 64 hexadecimal digits cut as `crictl` cuts it.
+pub(super) fn short_ids(text: &str) -> String {
+    const DIGITS: usize = 64;
+    let mut short = String::with_capacity(text.len());
+    for part in text.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
+        let id = part.trim_end_matches(|c: char| !c.is_ascii_hexdigit());
+        let kept = if id.len() == DIGITS {
+            SHORT_ID
+        } else {
+            id.len()
+        };
+        short.push_str(&id[..kept]);
+        short.push_str(&part[id.len()..]);
+    }
+    short
+}
+
 /// Appends `text`, wrapped between words at `width` columns; lines after the first are indented. A
 /// longer word is not broken, and no line begins with a command of a CI system, which skips the
 /// blanks before it.
@@ -117,7 +134,7 @@ pub fn signed_span(nanos: i64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{cut, folded, rfc3339, short_id, signed_span, span, wrap};
+    use super::{cut, folded, rfc3339, short_id, short_ids, signed_span, span, wrap};
     use crate::history::HostInstant;
 
     #[test]
@@ -125,6 +142,16 @@ mod tests {
         assert_eq!(short_id("3f2a9c81d0e4b7651"), "3f2a9c81d0e4b");
         assert_eq!(short_id("3f2a"), "3f2a");
         assert_eq!(short_id("🦀\n"), "🦀\\n");
+    }
+
+    #[test]
+    fn whole_ids_in_a_text_are_cut() {
+        let id = "3f2a9c81d0e4b765".repeat(4);
+        let text = format!("c ({id}) in {id}, {id}0, {}", &id[..40]);
+        let short = format!("c (3f2a9c81d0e4b) in 3f2a9c81d0e4b, {id}0, {}", &id[..40]);
+        assert_eq!(short_ids(&text), short);
+        assert_eq!(short_ids(&id), "3f2a9c81d0e4b");
+        assert_eq!(short_ids("🦀\n"), "🦀\n");
     }
 
     #[test]

@@ -4,26 +4,25 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use super::printable::{cut, printable, span};
+use super::causes::{Group, by_cause, ids};
+use super::printable::{cut, printable, short_ids, span};
 use super::standings::write_standings;
 use super::text::{REASON, cause, line, word};
+use crate::history::MODEL;
 use crate::outcome::{Limit, Outcome, REMOVED, RunReport, Verdict};
 
 /// The maximum number of lines of one kind, such as failed outcomes.
 const LISTED: usize = 50;
 
-/// The maximum number of ids that share a line because they were not run for the same reason.
-const ALL_IDS: usize = 250;
-
-/// The closing lines of a run: the selection, the count of each verdict, and one line for each
-/// finding that a reader must look at.
-pub fn summary(report: &RunReport) -> String {
+/// The closing lines of a run: the selection, the count of each verdict, and the outcomes that need
+/// a look, by cause; if it is verbose, one by one.
+pub fn summary(report: &RunReport, verbose: bool) -> String {
     let mut text = String::new();
-    let _ = write_summary(&mut text, report);
+    let _ = write_summary(&mut text, report, verbose);
     text
 }
 
-fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
+fn write_summary(text: &mut String, report: &RunReport, verbose: bool) -> fmt::Result {
     let runtime = &report.info.runtime;
     let head = format!(
         "{} {} at {}, run {}",
@@ -42,17 +41,20 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
         Verdict::Known,
         Verdict::Skip,
     ] {
-        listed(text, by_reason(report, verdict).into_iter());
+        let of_verdict = report.outcomes.iter().filter(|it| it.verdict == verdict);
+        let lines: Vec<String> = if verbose {
+            of_verdict.map(in_one_line).collect()
+        } else if verdict == Verdict::Known {
+            by_page(of_verdict.collect())
+        } else {
+            by_cause(of_verdict).iter().map(of_cause).collect()
+        };
+        listed(text, lines.into_iter());
     }
     if let Some(known) = known_of_the_runtime(report) {
         line(text, &known, 4);
     }
-    // That of a failed case stands with its failure.
-    let passed = report
-        .outcomes
-        .iter()
-        .filter(|outcome| outcome.verdict != Verdict::Fail);
-    listed(text, passed.flat_map(advice_in_one_line));
+    write_advice(text, report, verbose);
     let leftovers = report.outcomes.iter().flat_map(|outcome| {
         let label = outcome.label();
         let in_words = move |left: &String| match left.strip_prefix(REMOVED) {
@@ -79,36 +81,68 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
     write_standings(text, report)
 }
 
-/// A line for each outcome with this verdict, in the order of the report. Outcomes that were not
-/// run or not decided for the same reason share one.
-fn by_reason(report: &RunReport, verdict: Verdict) -> Vec<String> {
-    let those = report.outcomes.iter();
-    let those = those.filter(|outcome| outcome.verdict == verdict);
-    if !matches!(verdict, Verdict::Error | Verdict::Skip) {
-        return those.map(in_one_line).collect();
+/// The advice of passed and known outcomes: that of a failed one stands with its failure.
+fn write_advice(text: &mut String, report: &RunReport, verbose: bool) {
+    let advised = report.outcomes.iter();
+    let advised = advised.filter(|it| it.verdict != Verdict::Fail && !it.advice.is_empty());
+    let advised: Vec<&Outcome> = advised.collect();
+    if verbose {
+        listed(text, advised.into_iter().flat_map(advice_in_one_line));
+    } else if !advised.is_empty() {
+        let ids = ids(&advised);
+        line(text, &format!("  advice: {ids} (--verbose shows it)"), 4);
     }
-    let mut reasons: Vec<(&Option<String>, Vec<&Outcome>)> = Vec::new();
-    for outcome in those {
-        let mut known = reasons.iter_mut();
-        match known.find(|(reason, _)| *reason == &outcome.reason) {
-            Some((_, those)) => those.push(outcome),
-            None => reasons.push((&outcome.reason, vec![outcome])),
-        }
+}
+
+/// The closing line for outcomes with one cause.
+fn of_cause(group: &Group<'_>) -> String {
+    let first = group.outcomes[0];
+    let Group { kind, outcomes } = group;
+    if outcomes.len() == 1 {
+        return in_one_line(first);
     }
-    let lines = reasons.into_iter().map(|(_, those)| {
-        if let [outcome] = those[..] {
-            return in_one_line(outcome);
-        }
-        let ids: BTreeSet<_> = those.iter().map(|outcome| &*outcome.id).collect();
-        let shown: Vec<_> = ids.iter().take(ALL_IDS).map(|id| printable(id)).collect();
-        let more = match ids.len().saturating_sub(ALL_IDS) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let (word, cause) = (word(verdict), cause(those[0]));
-        format!("  {word}: {}{more}: {cause}", shown.join(" "))
+    let (word, ids) = (word(first.verdict), ids(outcomes));
+    let Some(kind) = kind else {
+        return format!("  {word}: {ids}: {}", cause(first));
+    };
+    let broken = outcomes.iter().flat_map(|outcome| {
+        let violations = outcome.violations.iter();
+        violations.map(|violation| outcome.breaks(violation).name())
     });
-    lines.collect()
+    let broken: BTreeSet<&str> = broken.collect();
+    let broken: Vec<&str> = broken.into_iter().collect();
+    let known = outcomes.iter().filter(|outcome| outcome.hint.is_some());
+    let known = match known.count() {
+        0 => String::new(),
+        count => format!(", {count} known"),
+    };
+    format!(
+        "  {word}: {} with {kind}, which breaks {}{known}: {ids}",
+        outcomes.len(),
+        broken.join(", "),
+    )
+}
+
+/// A closing line for the known failures of each page, or else with the same reason.
+fn by_page(known: Vec<&Outcome>) -> Vec<String> {
+    let mut pages: Vec<(String, Vec<&Outcome>)> = Vec::new();
+    for outcome in known {
+        let named: Vec<_> = outcome.pages.iter().map(|page| printable(page)).collect();
+        let name = if named.is_empty() {
+            cause(outcome)
+        } else {
+            named.join(" and ")
+        };
+        match pages.iter_mut().find(|(page, _)| *page == name) {
+            Some((_, outcomes)) => outcomes.push(outcome),
+            None => pages.push((name, vec![outcome])),
+        }
+    }
+    let word = word(Verdict::Known);
+    let lines = pages.into_iter();
+    lines
+        .map(|(page, outcomes)| format!("  {word}: {}: {page}", ids(&outcomes)))
+        .collect()
 }
 
 /// The closing line for an outcome.
@@ -152,10 +186,10 @@ fn advice_in_one_line(outcome: &Outcome) -> impl Iterator<Item = String> {
     outcome.advice.iter().map(|advice| {
         let (id, label) = (printable(&outcome.id), outcome.label());
         let (expected, actual) = (
-            cut(&advice.expected(), REASON),
-            cut(&advice.actual(), REASON),
+            cut(&short_ids(&advice.expected()), REASON),
+            cut(&short_ids(&advice.actual()), REASON),
         );
-        let subject = cut(&advice.subject, REASON);
+        let subject = cut(&short_ids(&advice.subject), REASON);
         format!("  advice: {id} {label}: {subject}: should be {expected}, but {actual}")
     })
 }
@@ -214,8 +248,13 @@ pub(super) fn counts(report: &RunReport) -> String {
             "watch: {events}{lag}, {containers} of pods that changed; {judged}in {took}"
         );
     }
+    // The model's clock is simulated.
+    let simulated = match &*report.info.endpoint {
+        MODEL => " of simulated time",
+        _ => "",
+    };
     format!(
-        "{}{tier}{repeated}: {}; {judged}in {}",
+        "{}{tier}{repeated}: {}; {judged}in {}{simulated}",
         counted(names.len(), "case", "cases"),
         verdicts(&cases),
         span(report.duration)
@@ -278,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_summary_names_all_that_needs_a_look() {
-        expect_file!["../../fixtures/reports/summary.txt"].assert_eq(&summary(&fixture()));
+        expect_file!["../../fixtures/reports/summary.txt"].assert_eq(&summary(&fixture(), false));
     }
 
     #[test]
@@ -314,7 +353,7 @@ mod tests {
             Bounded       –         –         –
             containerd 2.1.9 keeps 1 of 1 guarantees for cache
         "#]]
-        .assert_eq(&summary(&report));
+        .assert_eq(&summary(&report, false));
     }
 
     #[test]
@@ -326,7 +365,7 @@ mod tests {
                 ..outcome("ORD-01", "order::four-events", Verdict::Pass)
             })
             .collect();
-        let summary = summary(&report);
+        let summary = summary(&report, false);
         assert!(
             summary.contains(
                 "1 case up to tier extended, run 3 times: 3 passed, 0 failed; in 9.170 s"
@@ -335,15 +374,21 @@ mod tests {
     }
 
     #[test]
-    fn a_node_where_all_fails_is_summed_up_on_two_screens() {
+    fn a_node_where_all_fails_is_summed_up_on_a_screen() {
         let mut report = fixture();
         report.outcomes = vec![failed(); 10_000];
-        let summary = summary(&report);
+        let summary = summary(&report, false);
         assert!(
-            summary.contains("\n  … 9950 more like these\n"),
+            summary.contains("failed: 10000 with refuted-wait, which breaks Current: ORD-01\n"),
             "{summary}"
         );
-        assert!(summary.lines().count() < 140, "{summary}");
+        assert!(summary.lines().count() < 40, "{summary}");
+        let verbose = super::summary(&report, true);
+        assert!(
+            verbose.contains("\n  … 9950 more like these\n"),
+            "{verbose}"
+        );
+        assert!(verbose.lines().count() < 140, "{verbose}");
     }
 
     #[test]
@@ -355,7 +400,7 @@ mod tests {
             }
             outcome.reason = None;
         }
-        assert!(summary(&report).len() < 8_000);
+        assert!(summary(&report, false).len() < 8_000);
     }
 
     #[test]
@@ -370,7 +415,7 @@ mod tests {
             ..skipped(id, "not run: the runtime was lost")
         };
         report.outcomes = vec![undecided("ORD-04"), undecided("ORD-05")];
-        let text = summary(&report);
+        let text = summary(&report, false);
         assert!(
             text.contains("\n  undecided: ORD-04 ORD-05: not run: the runtime was lost\n"),
             "{text}"
@@ -381,7 +426,7 @@ mod tests {
             skipped("ORD-03", "no events"),
             skipped("ORD-03", "no events"),
         ];
-        let summary = summary(&report);
+        let summary = summary(&report, false);
         let skips = summary.lines().filter(|line| line.contains("skipped:"));
         let skips: Vec<_> = skips.collect();
         let alone = "  skipped: ORD-02 order::four-events: no network";
@@ -389,7 +434,7 @@ mod tests {
         report.outcomes = (0..1_000)
             .map(|nth| skipped(&format!("ORD-{nth}"), "no events"))
             .collect();
-        let summary = super::summary(&report);
+        let summary = super::summary(&report, false);
         assert!(summary.contains("and 750 more: no events"), "{summary}");
     }
 }

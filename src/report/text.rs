@@ -1,13 +1,13 @@
 //! A failed case on the console, in full: plain text of at most [`WIDTH`] columns where words allow
 //! it; lines of a timeline may be longer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use super::evidence::Evidence;
-use super::printable::{cut, printable, wrap};
+use super::printable::{cut, printable, short_ids, wrap};
 use crate::history::Seq;
-use crate::outcome::{Mismatch, Outcome, REMOVED, Verdict, Violation};
+use crate::outcome::{Kind, Mismatch, Outcome, REMOVED, Verdict, Violation};
 
 /// The columns at which text is wrapped.
 const WIDTH: usize = 96;
@@ -27,26 +27,36 @@ pub(super) const REASON: usize = 200;
 /// The label before the cases that break an invariant.
 const BROKEN_IN: &str = "broken in";
 
-/// The details of an outcome other than a plain pass: its verdict, every broken rule with the
+/// The violations of an outcome that are shown in full: the maximum number of all, and of one kind.
+type Shown = (usize, usize);
+
+/// The details of an outcome other than a plain pass: its verdict, the broken rules with the
 /// expected state, the actual state and the evidence, advice, and leftovers.
 pub fn failure(outcome: &Outcome) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_outcome(&mut text, outcome, IN_FULL);
-    text
+    details(outcome, (IN_FULL, IN_FULL))
 }
 
-/// The same with every violation in full, for report files.
+/// The same with one violation of each kind.
+pub(super) fn failure_in_short(outcome: &Outcome) -> String {
+    details(outcome, (IN_FULL, 1))
+}
+
+/// The same with every violation, for report files.
 pub(super) fn failure_in_full(outcome: &Outcome) -> String {
+    details(outcome, (usize::MAX, usize::MAX))
+}
+
+fn details(outcome: &Outcome, shown: Shown) -> String {
     let mut text = String::new();
-    let _ = write_outcome(&mut text, outcome, usize::MAX);
+    // Writing to a string cannot fail.
+    let _ = write_outcome(&mut text, outcome, shown);
     text
 }
 
 /// The reason for the outcome, on one line: its reason, or the first rule that it breaks.
 pub fn cause(outcome: &Outcome) -> String {
     match (&outcome.reason, outcome.violations.first()) {
-        (Some(reason), _) => cut(reason, REASON),
+        (Some(reason), _) => cut(&short_ids(reason), REASON),
         (None, Some(violation)) => {
             let more = match outcome.violations.len() {
                 1 => String::new(),
@@ -58,8 +68,8 @@ pub fn cause(outcome: &Outcome) -> String {
                 format!("{}, ", printable(&violation.rule))
             };
             let (subject, actual) = (
-                cut(&violation.subject, REASON),
-                cut(&violation.actual(), REASON),
+                cut(&short_ids(&violation.subject), REASON),
+                cut(&short_ids(&violation.actual()), REASON),
             );
             let broke = outcome.breaks(violation);
             format!("broke {broke}: {rule}{subject}: {actual}{more}")
@@ -94,7 +104,7 @@ pub(super) fn judgement(verdict: Verdict) -> &'static str {
     }
 }
 
-fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::Result {
+fn write_outcome(text: &mut String, outcome: &Outcome, in_full: Shown) -> fmt::Result {
     text.push_str(&printable(&outcome.id));
     text.push_str("  ");
     wrap(text, &outcome.title, WIDTH, outcome.id.chars().count() + 2);
@@ -178,24 +188,28 @@ fn write_violations<'a>(
     outcome: &Outcome,
     (evidence, page): (&Evidence<'_>, &mut Page<'a>),
     violations: &'a [Violation],
-    in_full: usize,
+    (of_all, of_kind): Shown,
 ) -> fmt::Result {
-    let mut shown = 0;
+    let (mut shown, mut omitted) = (0, 0);
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     for violation in violations {
         if page.has(violation) {
             continue;
         }
-        shown += 1;
-        if shown <= in_full {
+        let seen = kinds.entry(violation.mismatch.kind).or_default();
+        *seen += 1;
+        if shown == of_all || *seen > of_kind {
+            omitted += 1;
+        } else {
+            shown += 1;
             text.push('\n');
             let evidence = (!page.proves(violation)).then_some(evidence);
             write_violation(text, outcome, evidence, violation)?;
             page.proof.extend(&violation.evidence);
         }
     }
-    if shown > in_full {
-        let more = shown - in_full;
-        writeln!(text, "\n… {more} more, which the written reports show")?;
+    if omitted > 0 {
+        writeln!(text, "\n… {omitted} more, which the written reports show")?;
     }
     Ok(())
 }

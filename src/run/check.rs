@@ -16,7 +16,7 @@ use super::console::{self, ConsoleOptions, Trial};
 use super::expectations::{self, ExpectationSource};
 use super::outputs::{Conclusion, Outputs, conclude};
 use super::select::{nothing_recorded, unmatched_invariant};
-use super::{Exit, Expectations, Format, ReportOptions, RunError};
+use super::{Exit, Expectations, Look, ReportOptions, RunError};
 use crate::case::load;
 use crate::files::{self, Draft};
 use crate::history::codec::StreamDecoder;
@@ -71,7 +71,7 @@ impl CheckError {
 /// The output files of a report, opened, and the failures that it accepts.
 #[derive(Debug)]
 pub struct Reporting {
-    format: Format,
+    look: Look,
     outputs: Outputs,
     accepted: ExpectationSource,
 }
@@ -88,7 +88,7 @@ impl Reporting {
             }
         };
         Ok(Self {
-            format: options.format,
+            look: options.look,
             outputs: Outputs::open(options)?.with_history(history, options)?,
             accepted,
         })
@@ -111,7 +111,7 @@ impl Reporting {
         let history = self.outputs.history();
         let history = history.map(|path| path.display().to_string());
         let conclusion = Conclusion {
-            format: self.format,
+            look: self.look,
             head,
             history,
             exit,
@@ -149,7 +149,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     let mut reports = vec![report];
     reports.extend(also);
     let conclusion = Conclusion {
-        format: options.report.format,
+        look: options.report.look,
         head: String::new(),
         history,
         exit: Exit::from_report(&reports[0]),
@@ -231,7 +231,7 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
         }
     };
     let look = ConsoleOptions {
-        format: options.report.format,
+        look: options.report.look,
         threads: 1,
     };
     let trials = outcomes.into_iter().map(trial).collect();

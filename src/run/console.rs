@@ -21,12 +21,12 @@ use libtest_mimic::{Arguments, FormatSetting};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::Format;
+use super::{Format, Look};
 use crate::escape::printable_json;
 use crate::history::HostInstant;
 use crate::outcome::{Level, Outcome, Verdict};
 use crate::plan::label;
-use crate::report::{cause, cut, failure, folded, github};
+use crate::report::{cause, counted, cut, failure, failures, folded, github, has_details};
 use crate::{host, terminal};
 
 /// The maximum length of a reason, in characters.
@@ -44,10 +44,10 @@ const REST: usize = "test  ... FAILED (100.0 s)".len();
 
 pub(super) struct OutputLost(pub(super) io::Error);
 
-/// The format of results, and the number of parallel trials.
+/// How results are printed, and the number of parallel trials.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConsoleOptions {
-    pub(super) format: Format,
+    pub(super) look: Look,
     pub(super) threads: usize,
 }
 
@@ -242,7 +242,10 @@ pub(super) struct Lines {
     is_terminal: bool,
     /// Skipped and undecided cases with the same reason as an earlier one.
     repeated: BTreeMap<(&'static str, String), Repeated>,
-    failures: Vec<(String, String)>,
+    /// The number of invariants that hold, without advice. They share a line.
+    hold: usize,
+    verbose: bool,
+    failures: Vec<Outcome>,
 }
 
 /// A reason that is printed only once.
@@ -254,14 +257,16 @@ struct Repeated {
 
 impl Lines {
     /// `widest` is the width of the longest name, `columns` that of the terminal, if there is one.
-    pub(super) fn new(is_terse: bool, widest: usize, columns: Option<usize>) -> Self {
+    pub(super) fn new(look: Look, widest: usize, columns: Option<usize>) -> Self {
         let room = columns.map(|columns| columns.saturating_sub(REST).max(SHORTEST_NAME));
         Self {
-            is_terse,
+            is_terse: look.format == Format::Terse,
             widest: room.map_or(widest, |room| room.min(widest)),
             columns: columns.unwrap_or(COLUMNS),
             is_terminal: columns.is_some(),
             repeated: BTreeMap::new(),
+            hold: 0,
+            verbose: look.verbose,
             failures: Vec::new(),
         }
     }
@@ -319,26 +324,23 @@ impl Lines {
 
 impl Renderer for Lines {
     fn begin(&mut self, cases: usize, invariants: usize) -> String {
-        let counted = |count, one| {
-            let plural = if count == 1 { "" } else { "s" };
-            format!("{count} {one}{plural}")
-        };
-        let (cases, invariants) = (counted(cases, "case"), counted(invariants, "invariant"));
+        let cases = counted(cases, "case", "cases");
+        let invariants = counted(invariants, "invariant", "invariants");
         format!("\n{cases}, judged also by {invariants}\n")
     }
 
     fn outcome(&mut self, name: &str, outcome: &Outcome) -> String {
-        let has_details = match outcome.verdict {
-            Verdict::Fail | Verdict::UnexpectedPass => true,
-            Verdict::Error => !outcome.evidence.is_empty(),
-            Verdict::Pass | Verdict::Known | Verdict::Skip | Verdict::Inconclusive => false,
-        };
-        if has_details {
-            self.failures.push((name.to_owned(), failure(outcome)));
+        if has_details(outcome) {
+            self.failures.push(outcome.clone());
         }
         if self.is_terse {
             let style = style(outcome.verdict);
             return format!("{style}{}{style:#}", letter(outcome.verdict));
+        }
+        let holds = outcome.verdict == Verdict::Pass && outcome.advice.is_empty();
+        if outcome.is_invariant() && holds && !self.verbose {
+            self.hold += 1;
+            return String::new();
         }
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -351,19 +353,18 @@ impl Renderer for Lines {
         if self.is_terse {
             text.push('\n');
         }
+        if self.hold > 0 {
+            let hold = counted(self.hold, "invariant", "invariants");
+            let _ = writeln!(text, "     {hold} ok");
+        }
         for ((word, _), Repeated { first, again }) in &self.repeated {
             if *again > 0 {
                 let more = format!("     {again} more {word} for the same reason as {first}\n");
                 text.push_str(&more);
             }
         }
-        for (name, failure) in &self.failures {
-            let _ = write!(
-                text,
-                "\n---- {name} ----\n{}",
-                folded(failure, self.columns)
-            );
-        }
+        let failures = failures(&self.failures, self.verbose);
+        text.push_str(&folded(&failures, self.columns));
         text.push('\n');
         text
     }
@@ -380,16 +381,16 @@ pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
 /// Runs the trials and prints a line for each as it ends. A write error stops the run. Fails if the
 /// output cannot be written to, after the cases in progress have ended.
 pub(super) fn present(
-    look: ConsoleOptions,
+    options: ConsoleOptions,
     trials: Vec<Trial>,
     stop: &CancellationToken,
 ) -> Result<(), OutputLost> {
+    let look = options.look;
     let by: Box<dyn Renderer> = match look.format {
         Format::Json => Box::new(Events::new()),
         Format::Pretty | Format::Terse | Format::Github => {
             let widest = trials.iter().map(|trial| trial.name.chars().count()).max();
-            let is_terse = look.format == Format::Terse;
-            let lines = Lines::new(is_terse, widest.unwrap_or(0), terminal::columns());
+            let lines = Lines::new(look, widest.unwrap_or(0), terminal::columns());
             if look.format == Format::Github {
                 Box::new(WithoutCommands::new(lines))
             } else {
@@ -410,7 +411,7 @@ pub(super) fn present(
         })
     });
     // Its counts are meaningless: to libtest-mimic, no trial fails.
-    let _ = libtest_mimic::run(&arguments(look.threads), trials.collect());
+    let _ = libtest_mimic::run(&arguments(options.threads), trials.collect());
     say(&printer, stop, |by| by.end());
     let lost = lock(&printer).lost.take();
     lost.map_or(Ok(()), |fault| Err(OutputLost(fault)))

@@ -60,7 +60,9 @@ impl Exit {
         let meaning = match self {
             Self::Conformant if known == 0 => "no MUST is broken".to_owned(),
             Self::Conformant => format!("no MUST is broken, except {known} known to fail"),
-            Self::NonConformant if report.count(Verdict::Fail) > 0 => "a MUST is broken".to_owned(),
+            Self::NonConformant if report.count(Verdict::Fail) > 0 => {
+                "a MUST is broken".to_owned() + &all_known(report)
+            }
             Self::NonConformant => "an expected failure passed".to_owned(),
             Self::Usage => "wrong usage".to_owned(),
             Self::Undecided => {
@@ -73,6 +75,17 @@ impl Exit {
             Self::NothingRan => "nothing ran".to_owned(),
         };
         format!("exit code {}: {meaning}", self as u8)
+    }
+}
+
+/// How to accept the failures, if all are known for the runtime.
+fn all_known(report: &RunReport) -> String {
+    let failed = report.outcomes.iter();
+    let mut failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
+    if failed.all(|outcome| outcome.hint.is_some()) {
+        "; all failures are known: --expectations builtin accepts them".to_owned()
+    } else {
+        String::new()
     }
 }
 
@@ -155,6 +168,17 @@ pub struct RunOptions {
     pub history: Option<PathBuf>,
 }
 
+/// How results are printed.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Look {
+    /// How to print results
+    #[arg(long, value_enum, default_value_t = Format::Pretty, help_heading = "Output")]
+    pub format: Format,
+    /// Show each failure and advice in full, not one failure of each cause
+    #[arg(long, short, help_heading = "Output")]
+    pub verbose: bool,
+}
+
 /// How verdicts are reported.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReportOptions {
@@ -170,9 +194,9 @@ pub struct ReportOptions {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     #[arg(help_heading = "Verdict")]
     pub write_expectations: Option<PathBuf>,
-    /// How to print results
-    #[arg(long, value_enum, default_value_t = Format::Pretty, help_heading = "Output")]
-    pub format: Format,
+    /// How results are printed.
+    #[command(flatten)]
+    pub look: Look,
     /// When to use colours; NO_COLOR is respected
     #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
     #[arg(hide_short_help = true, help_heading = "Output")]
@@ -227,7 +251,7 @@ impl RunOptions {
     /// starts no thread for a single one.
     pub(super) fn console_options(&self) -> ConsoleOptions {
         ConsoleOptions {
-            format: self.report.format,
+            look: self.report.look,
             threads: self.threads() + 1,
         }
     }

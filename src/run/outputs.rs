@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Exit, Format, ReportOptions};
+use super::{Exit, Format, Look, ReportOptions};
 use crate::case::load;
 pub use crate::files::OutputError;
 use crate::files::{Draft, Output};
 use crate::history::{Body, Entry, RunEnd, RunInfo, Seq};
-use crate::outcome::RunReport;
+use crate::outcome::{RunReport, Verdict};
 use crate::report::{github, html};
 use crate::verdicts::{self, Known, Scope, Verdicts};
 use crate::{files, host, report, terminal};
@@ -201,7 +201,7 @@ impl Written {
 /// The output at the end besides the reports.
 #[derive(Debug)]
 pub(super) struct Conclusion {
-    pub(super) format: Format,
+    pub(super) look: Look,
     /// The first line; omitted if empty.
     pub(super) head: String,
     /// The history that was written or judged.
@@ -219,20 +219,32 @@ pub(super) fn conclude(
     conclusion: Conclusion,
 ) -> Exit {
     let Conclusion {
-        format,
+        look,
         head,
         history,
         exit,
     } = conclusion;
     let report = &reports[0];
     let written = outputs.write(reports, known);
-    let mut summary = head + &report::summary(report);
+    let mut summary = head + &report::summary(report, look.verbose);
     for line in written.lines {
         summary.push_str(&line);
         summary.push('\n');
     }
-    if let Some(history) = history {
-        summary.extend(["history: ", &history, "\n"]);
+    if let Some(history) = &history {
+        summary.extend(["history: ", history, "\n"]);
+    }
+    let failed = report.outcomes.iter();
+    let mut failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
+    if let Some(failed) = failed.find(|outcome| outcome.hint.is_none()) {
+        let next = match &history {
+            Some(history) => format!(
+                "cri-event-conformance check {history} {} --verbose",
+                failed.id
+            ),
+            None => "--history FILE keeps the evidence, and --html FILE draws it".to_owned(),
+        };
+        summary.extend(["next: ", &next, "\n"]);
     }
     let exit = match exit {
         Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
@@ -241,7 +253,7 @@ pub(super) fn conclude(
     summary.push_str(&exit.describe(report));
     summary.push('\n');
     // The report already contains a closed output as a fault.
-    let _ = match format {
+    let _ = match look.format {
         Format::Json => {
             terminal::say(summary.trim_end());
             Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::PrepareError;
 
 use crate::cri::{self, Client, ConnectError, Endpoint, Listener, SocketError};
-use crate::history::{RunId, RunInfo};
+use crate::history::{MODEL, RunId, RunInfo};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Model, NamedFault, Relay};
@@ -90,7 +90,7 @@ impl Target {
             Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
                 endpoints.runtime.to_string()
             }
-            Self::Model { .. } => Connected::MODEL.to_owned(),
+            Self::Model { .. } => MODEL.to_owned(),
         };
         RunInfo {
             suite: crate::VERSION.to_owned(),
@@ -184,7 +184,7 @@ impl Connected {
                 seed,
                 deadline,
             } => {
-                let (endpoint, mut listener) = Listener::in_process(Self::MODEL);
+                let (endpoint, mut listener) = Listener::in_process(MODEL);
                 let model = Arc::new(Model::start((**behaviour).clone(), *seed));
                 let kernel = model.kernel();
                 tokio::spawn(async move { cri::serve(model, &mut listener).await });
@@ -200,6 +200,4 @@ impl Connected {
             }
         })
     }
-
-    const MODEL: &str = "model";
 }

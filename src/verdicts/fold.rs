@@ -407,6 +407,7 @@ impl Verdicts {
                 if let Some(reason) = self.plan.known.broken_bound(&outcome, losses) {
                     (outcome.verdict, outcome.reason) = (Verdict::Fail, Some(reason));
                     (outcome.race, outcome.hint) = (false, None);
+                    outcome.pages.clear();
                 }
             }
             // A case that was not selected is no reason.

@@ -152,11 +152,11 @@ impl Known {
             Verdict::Fail => {
                 let known = self.explaining(outcome).map(|entries| {
                     let race = entries.iter().all(|entry| entry.is_race());
-                    (race, explanations(&entries))
+                    (race, explanations(&entries), pages(&entries))
                 });
-                if let Some((race, reason)) = known {
+                if let Some((race, reason, pages)) = known {
                     (outcome.verdict, outcome.race) = (Verdict::Known, race);
-                    outcome.reason = Some(reason);
+                    (outcome.reason, outcome.pages) = (Some(reason), pages);
                 }
             }
             Verdict::Pass => {
@@ -294,6 +294,11 @@ impl Known {
             ))
         })
     }
+}
+
+fn pages(entries: &[&KnownFailure]) -> BTreeSet<String> {
+    let pages = entries.iter().filter_map(|entry| entry.page.clone());
+    pages.collect()
 }
 
 /// The reasons in these entries, each once.

@@ -36,7 +36,7 @@ fn a_failure_that_is_known_of_the_runtime_says_so() {
     for message in [
         "\nknown of this runtime: no STOPPED event after a failed StartContainer",
         "`--expectations builtin` accepts it",
-        "(known)\n",
+        "which breaks Complete, 2 known: FLR-02 INV-11\n",
         "2 of 2 failures; `--expectations builtin` accepts them\n",
     ] {
         assert!(

@@ -96,7 +96,7 @@ fn a_runtime_without_events_is_judged_by_how_it_says_so_and_by_nothing_else() {
         ),
     ] {
         let fake = FakeCri::start(flaw);
-        let running = run_with_bounds(&fake, "3", &["FEA-02", "--exact"]);
+        let running = run_with_bounds(&fake, "3", &["FEA-02", "--exact", "-v"]);
         let ended = running.run().fails(3, &["only cases for runtimes without"]);
         let out = &ended.out;
         assert!(out.contains(message), "{out}");

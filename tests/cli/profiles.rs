@@ -23,14 +23,27 @@ fn a_broken_rule_convicts_only_for_those_whom_it_binds() {
     let ended = repeating(&["--profile", "cache"]).fails(1, &[]);
     assert!(!ended.out.contains("\nhint "), "{ended:#?}");
     let ended = repeating(&["--profile", "hint"]).fails(0, &[]);
-    for part in [
-        "  advice: CMP-02 ",
-        "  advice: INV-02 ",
-        "\nhint      partial ",
-    ] {
+    for part in ["  advice: CMP-02 INV-02 ", "\nhint      partial "] {
         assert!(ended.out.contains(part), "{part:?}: {ended:#?}");
     }
     assert!(!ended.out.contains("\ncache "), "{ended:#?}");
+}
+
+#[test]
+fn a_defect_that_fails_many_cases_is_told_on_two_screens() {
+    let many = ["-r", "model", "--defect", "drop-stopped"];
+    let ended = suite(many).run().fails(1, &[]);
+    let (_, after) = ended.out.split_once(" invariants ok\n").unwrap();
+    assert!(after.lines().count() <= 80, "{after}");
+    assert_eq!(after.matches("\n---- ").count(), 1, "{after}");
+    assert!(
+        after.contains(" with missing-stopped, which breaks Complete, "),
+        "{after}"
+    );
+    assert!(after.contains("\nnext: --history FILE keeps "), "{after}");
+    let verbose = [&many[..], &["--verbose", "STP-0"]].concat();
+    let ended = suite(verbose).run().fails(1, &[]);
+    assert!(ended.out.matches("\n---- ").count() > 4, "{ended:#?}");
 }
 
 #[test]
@@ -58,7 +71,7 @@ fn a_known_failure_that_is_advice_now_is_no_unexpected_pass() {
     let known = ["--expectations", file.to_str().unwrap()];
     let ended = repeating(&known).fails(0, &[]);
     for part in [
-        "  known to fail: CMP-02 ",
+        "  known to fail: CMP-02 INV-02: twice (none)\n",
         "\ncache     partial but for 2 known ",
         "\nexit code 0: no MUST is broken, except 2 known to fail\n",
     ] {

@@ -64,7 +64,7 @@ fn a_history_that_is_not_read_stops_no_case() {
     let (_reader, writer) = full_pipe();
     let run = suite(["-r", "model", "ORD-", "--history", "/dev/stdin"]);
     let running = run.input(writer).start();
-    running.wait_for_output("INV-27");
+    running.wait_for_output("invariants ok");
     running.send(Signal::INT);
     let ended = running.end().fails(3, &[]);
     assert!(ended.out.contains("7 passed"), "{ended:#?}");

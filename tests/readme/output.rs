@@ -40,8 +40,8 @@ const BLOCKS: [Block; 3] = [
                 until: "test ",
             },
             Part {
-                from: "test INV-11",
-                until: "test ",
+                from: "invariants ok",
+                until: " at model, run",
             },
             Part {
                 from: PROFILES.from,
@@ -63,7 +63,7 @@ const BLOCKS: [Block; 3] = [
             },
             Part {
                 from: "STP-06 MUST",
-                until: "---- INV-",
+                until: "1 other cause",
             },
             PROFILES,
         ],

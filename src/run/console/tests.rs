@@ -36,7 +36,16 @@ fn an_undecided_case_is_ignored_and_fails_the_suite() {
 const TERMINAL: usize = 84;
 
 fn printed(outcomes: &[Outcome], is_terse: bool) -> String {
-    let mut lines = Lines::new(is_terse, 40, Some(TERMINAL));
+    let format = if is_terse {
+        Format::Terse
+    } else {
+        Format::Pretty
+    };
+    let look = Look {
+        format,
+        verbose: false,
+    };
+    let mut lines = Lines::new(look, 40, Some(TERMINAL));
     let mut text = lines.begin(outcomes.len(), 1);
     for outcome in outcomes {
         let name = format!("{} {}", outcome.id, outcome.label());
@@ -119,7 +128,7 @@ fn a_line_is_as_long_as_the_terminal_is_wide() {
 
 #[test]
 fn a_narrow_terminal_shows_the_beginning_of_a_name_and_no_reason() {
-    let mut lines = Lines::new(false, 60, Some(40));
+    let mut lines = Lines::new(Look::default(), 60, Some(40));
     let mut text = String::new();
     for outcome in &fixture().outcomes {
         let name = format!("{} {}", outcome.id, "long ".repeat(20));

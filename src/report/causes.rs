@@ -1,0 +1,262 @@
+//! Failures grouped by cause: one kind of finding that they share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::printable::printable;
+use super::summary::counted;
+use super::text::{failure, failure_in_short};
+use crate::outcome::{Kind, Outcome, Verdict};
+
+/// The maximum number of lines that show failures in full. The first failure is always shown.
+const IN_FULL: usize = 40;
+
+/// The maximum number of ids in a list.
+const IDS: usize = 250;
+
+/// Outcomes with one cause, the clearest first.
+pub(super) struct Group<'a> {
+    /// `None` where no rule is broken: of undecided cases and unexpected passes.
+    pub(super) kind: Option<Kind>,
+    pub(super) outcomes: Vec<&'a Outcome>,
+}
+
+/// The groups of these outcomes, the largest first.
+pub(super) fn by_cause<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Group<'a>> {
+    let outcomes: Vec<&Outcome> = outcomes.collect();
+    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+    for outcome in &outcomes {
+        for kind in kinds(outcome) {
+            *counts.entry(kind).or_default() += 1;
+        }
+    }
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for outcome in outcomes {
+        let reason = (outcome.verdict, &outcome.reason);
+        let kind = kinds(outcome).into_iter().rev();
+        let kind = kind.max_by_key(|kind| counts[kind]);
+        let shares = |group: &&mut Group<'_>| {
+            let first = group.outcomes[0];
+            group.kind == kind && (kind.is_some() || (first.verdict, &first.reason) == reason)
+        };
+        match groups.iter_mut().find(shares) {
+            Some(group) => group.outcomes.push(outcome),
+            None => groups.push(Group {
+                kind,
+                outcomes: vec![outcome],
+            }),
+        }
+    }
+    for group in &mut groups {
+        let kind = group.kind;
+        let others = |outcome: &&Outcome| kinds(outcome).iter().any(|it| Some(*it) != kind);
+        let clearest = |outcome: &&Outcome| {
+            (
+                outcome.is_invariant(),
+                others(outcome),
+                outcome.violations.len(),
+                outcome.evidence.len(),
+            )
+        };
+        group.outcomes.sort_by_key(clearest);
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.outcomes.len()));
+    groups
+}
+
+/// The kinds of all findings. A wait for an event is one that misses the event.
+fn kinds(outcome: &Outcome) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for violation in &outcome.violations {
+        let missing = violation.missing().map(Kind::missing);
+        let kind = missing.unwrap_or(violation.mismatch.kind);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+/// The ids of outcomes, sorted, each once.
+pub(super) fn ids(outcomes: &[&Outcome]) -> String {
+    let ids: BTreeSet<_> = outcomes.iter().map(|outcome| &*outcome.id).collect();
+    let shown: Vec<_> = ids.iter().take(IDS).map(|id| printable(id)).collect();
+    match ids.len().saturating_sub(IDS) {
+        0 => shown.join(" "),
+        more => format!("{} and {more} more", shown.join(" ")),
+    }
+}
+
+/// Failed and undecided outcomes in full: all of them, or else one of each cause, as many as fit
+/// into forty lines.
+pub fn failures(outcomes: &[Outcome], all: bool) -> String {
+    let mut text = String::new();
+    if all {
+        for outcome in outcomes {
+            write_failure(&mut text, outcome, "", &failure(outcome));
+        }
+        return text;
+    }
+    let groups = by_cause(outcomes.iter());
+    let mut omitted = 0;
+    for group in &groups {
+        let same = match (group.outcomes.len(), group.kind) {
+            (1, _) => String::new(),
+            (count, Some(kind)) => format!(", one of {count} with {kind}"),
+            (count, None) => format!(", one of {count} for the same reason"),
+        };
+        let mut block = String::new();
+        let first = group.outcomes[0];
+        write_failure(&mut block, first, &same, &failure_in_short(first));
+        if text.is_empty() || text.lines().count() + block.lines().count() <= IN_FULL {
+            text.push_str(&block);
+        } else {
+            omitted += 1;
+        }
+    }
+    if omitted > 0 {
+        let causes = counted(omitted, "other cause is", "other causes are");
+        let _ = writeln!(
+            text,
+            "\n{causes} listed below; --verbose shows each failure"
+        );
+    }
+    text
+}
+
+fn write_failure(text: &mut String, outcome: &Outcome, same: &str, details: &str) {
+    let (id, label) = (printable(&outcome.id), outcome.label());
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\n---- {id} {label}{same} ----\n{details}");
+}
+
+/// Whether an outcome has details that a line does not show.
+pub fn has_details(outcome: &Outcome) -> bool {
+    match outcome.verdict {
+        Verdict::Fail | Verdict::UnexpectedPass => true,
+        Verdict::Error => !outcome.evidence.is_empty(),
+        Verdict::Pass | Verdict::Known | Verdict::Skip | Verdict::Inconclusive => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_cause, failures, ids};
+    use crate::history::{EventKind, Seq};
+    use crate::outcome::{Fact, Kind, Mismatch, Outcome, Verdict, Violation};
+    use crate::report::fixture::{failed, outcome, violation};
+
+    /// A failed outcome with findings of these kinds.
+    fn with(id: &str, kinds: &[Kind]) -> Outcome {
+        let found = |kind: &Kind| Violation {
+            subject: "STOPPED of c".to_owned(),
+            mismatch: Mismatch::new(
+                *kind,
+                [
+                    Fact::Of("STOPPED of c".to_owned()),
+                    Fact::Event(EventKind::Stopped),
+                ],
+                [Fact::Text("it".to_owned())],
+            ),
+            ..violation("it")
+        };
+        Outcome {
+            violations: kinds.iter().map(found).collect(),
+            ..outcome(id, "order::it", Verdict::Fail)
+        }
+    }
+
+    fn grouped(outcomes: &[Outcome]) -> Vec<(Option<Kind>, String)> {
+        let groups = by_cause(outcomes.iter());
+        groups
+            .iter()
+            .map(|it| (it.kind, ids(&it.outcomes)))
+            .collect()
+    }
+
+    #[test]
+    fn an_outcome_belongs_to_the_kind_that_most_share() {
+        let outcomes = [
+            with("INV-11", &[Kind::MissingStopped]),
+            with("ORD-01", &[Kind::RefutedWait, Kind::MissingStopped]),
+            with("ORD-02", &[Kind::UnmetWait]),
+            with("ORD-03", &[Kind::RefutedWait]),
+        ];
+        assert_eq!(
+            grouped(&outcomes),
+            [
+                (
+                    Some(Kind::MissingStopped),
+                    "INV-11 ORD-01 ORD-02".to_owned()
+                ),
+                (Some(Kind::RefutedWait), "ORD-03".to_owned()),
+            ]
+        );
+        // A case that fails of this alone proves it best.
+        assert_eq!(&*by_cause(outcomes.iter())[0].outcomes[0].id, "ORD-02");
+    }
+
+    #[test]
+    fn what_is_undecided_for_one_reason_has_one_cause() {
+        let undecided = |id: &str, reason: &str| Outcome {
+            reason: Some(reason.to_owned()),
+            ..outcome(id, "order::it", Verdict::Error)
+        };
+        let outcomes = [
+            undecided("ORD-01", "lost"),
+            undecided("ORD-02", "late"),
+            undecided("ORD-03", "lost"),
+        ];
+        let expected = [
+            (None, "ORD-01 ORD-03".to_owned()),
+            (None, "ORD-02".to_owned()),
+        ];
+        assert_eq!(grouped(&outcomes), expected);
+    }
+
+    #[test]
+    fn one_failure_of_each_cause_is_shown_as_long_as_they_fit() {
+        let text = failures(&vec![failed(); 100], false);
+        assert_eq!(text.matches("---- ORD-01").count(), 1, "{text}");
+        assert!(
+            text.contains(", one of 100 with refuted-wait ----\n"),
+            "{text}"
+        );
+        assert_eq!(
+            failures(&vec![failed(); 100], true)
+                .matches("---- ORD-01")
+                .count(),
+            100
+        );
+        let long = |id: &str, kind| Outcome {
+            why: "word ".repeat(1_000).into(),
+            ..with(id, &[kind])
+        };
+        let outcomes = [
+            long("ORD-01", Kind::RefutedWait),
+            with("ORD-02", &[Kind::MissingStopped]),
+        ];
+        let text = failures(&outcomes, false);
+        assert!(text.contains("---- ORD-01 order::it ----"), "{text}");
+        assert!(text.ends_with("1 other cause is listed below; --verbose shows each failure\n"));
+        assert_eq!(failures(&[], false), "");
+    }
+
+    #[test]
+    fn violations_of_one_kind_are_shown_once() {
+        let mut outcome = with("ORD-01", &[Kind::RefutedWait; 9]);
+        for (nth, violation) in (0..).zip(&mut outcome.violations) {
+            violation.evidence = vec![Seq(nth)];
+            violation.subject = nth.to_string();
+        }
+        outcome
+            .violations
+            .extend(with("ORD-01", &[Kind::MissingStopped]).violations);
+        let text = failures(&[outcome], false);
+        assert_eq!(text.matches("finding").count(), 2, "{text}");
+        assert!(
+            text.ends_with("… 8 more, which the written reports show\n"),
+            "{text}"
+        );
+    }
+}
