@@ -15,6 +15,7 @@ fn main() {
     if variable("PROFILE") == "release" {
         println!("cargo::rerun-if-changed=cases");
         println!("cargo::rerun-if-changed=ci/expectations");
+        println!("cargo::rerun-if-changed=ci/findings");
     }
     for step in [build_workload, compile_protos] {
         if let Err(problem) = step(&manifest_dir, &out_dir) {

@@ -3,6 +3,7 @@
 //!
 //! Pure and independent of any run; known failures come from the built-in expectation files.
 
+mod page;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +13,7 @@ use std::fmt::Write as _;
 use crate::case::{self, Case, Defect, Requirement};
 use crate::model::fault_named;
 use crate::oracle::{INVARIANTS, Invariant};
-use crate::outcome::{Guarantee, Kind, Level, Levels, Profile};
+use crate::outcome::{Guarantee, Kind, Level, Levels, Profile, area};
 use crate::plan::label;
 use crate::report::{Markdown, Sheet};
 use crate::verdicts::{Known, KnownFailure, builtin};
@@ -51,7 +52,7 @@ pub struct Page {
 type Entry = (String, String, Sheet);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no case, invariant, requirement, defect or guarantee `{id}`; {help}")]
+#[error("there is nothing of the name `{id}` to explain; {help}")]
 pub struct UnknownId {
     id: String,
     help: String,
@@ -153,40 +154,47 @@ impl Catalogue {
         offenders.collect()
     }
 
-    /// Describes a case, an invariant, a requirement or a defect, found by its id or name, ignoring
-    /// case.
+    /// Describes all that has this id or name, ignoring case: a case, an area of cases, an
+    /// invariant, a requirement, a defect of the model, a guarantee, a kind of finding, a profile,
+    /// or a page about a defect of a runtime.
     pub fn explain(&self, id: &str) -> Result<String, UnknownId> {
-        if let Some(sheet) = self.sheet(id) {
-            return Ok(sheet.into_text());
+        let sheets = self.sheets(id).into_iter().map(Sheet::into_text);
+        let texts: Vec<String> = self.findings(id).into_iter().chain(sheets).collect();
+        if !texts.is_empty() {
+            return Ok(texts.join("\n"));
         }
         let folded = id.to_ascii_uppercase();
         let help = case::did_you_mean(&folded, self.ids())
-            .or_else(|| case::did_you_mean(&id.to_ascii_lowercase(), self.names()));
+            .or_else(|| case::did_you_mean(&id.to_ascii_lowercase(), self.names()))
+            .or_else(|| {
+                let pages = Self::finding_names();
+                case::did_you_mean(id, pages.iter().map(String::as_str))
+            });
         Err(UnknownId {
             id: id.to_owned(),
             help: help.unwrap_or_else(|| "`--list` and `defects` list all".to_owned()),
         })
     }
 
-    fn sheet(&self, id: &str) -> Option<Sheet> {
+    fn sheets(&self, id: &str) -> Vec<Sheet> {
         let is = |known: &str| known.eq_ignore_ascii_case(id);
-        let mut cases = self.cases.iter();
-        if let Some(case) = cases.find(|case| is(&case.id) || is(&case.name)) {
-            return Some(self.case_sheet(case));
-        }
-        let mut invariants = INVARIANTS.iter();
-        if let Some(rule) = invariants.find(|rule| is(rule.id) || is(rule.name)) {
-            return Some(self.invariant_sheet(rule));
-        }
-        if let Some(requirement) = self.requirements.iter().find(|known| is(&known.id)) {
-            return Some(self.requirement_sheet(requirement));
-        }
-        if let Some(defect) = self.defects.iter().find(|defect| is(&defect.name)) {
-            return Some(self.defect_sheet(defect));
-        }
-        let mut guarantees = Guarantee::ALL.into_iter();
-        let guarantee = guarantees.find(|guarantee| is(guarantee.name()));
-        guarantee.map(|guarantee| self.guarantee_sheet(guarantee))
+        let cases = self.cases.iter().filter(|it| is(&it.id) || is(&it.name));
+        let cases = cases.map(|case| self.case_sheet(case));
+        let rules = INVARIANTS.iter().filter(|it| is(it.id) || is(it.name));
+        let rules = rules.map(|rule| self.invariant_sheet(rule));
+        let requirements = self.requirements.iter().filter(|it| is(&it.id));
+        let requirements = requirements.map(|it| self.requirement_sheet(it));
+        let defects = self.defects.iter().filter(|defect| is(&defect.name));
+        let defects = defects.map(|defect| self.defect_sheet(defect));
+        let guarantees = Guarantee::ALL.into_iter().filter(|it| is(it.name()));
+        let guarantees = guarantees.map(|it| self.guarantee_sheet(it));
+        let kinds = Kind::ALL.iter().filter(|kind| is(kind.key()));
+        let kinds = kinds.map(|kind| Self::kind_sheet(*kind));
+        let profiles = Profile::ALL.into_iter().filter(|it| is(it.name()));
+        let profiles = profiles.map(|profile| self.profile_sheet(profile));
+        let sheets = cases.chain(rules).chain(requirements).chain(defects);
+        let sheets = sheets.chain(guarantees).chain(kinds).chain(profiles);
+        sheets.chain(self.area_sheet(id)).collect()
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {
@@ -202,7 +210,11 @@ impl Catalogue {
     fn names(&self) -> impl Iterator<Item = &str> {
         let defects = self.defects.iter().map(|defect| defect.name.as_str());
         let names = self.checkers().map(|checker| checker.name).chain(defects);
-        names.chain(Guarantee::ALL.map(Guarantee::name))
+        let kinds = Kind::ALL.iter().map(|kind| kind.key());
+        let names = names
+            .chain(Guarantee::ALL.map(Guarantee::name))
+            .chain(kinds);
+        names.chain(Profile::ALL.map(Profile::name))
     }
 
     fn case_sheet(&self, case: &Case) -> Sheet {
@@ -284,6 +296,43 @@ impl Catalogue {
             .collect();
         sheet.items("broken by findings", &kinds);
         sheet
+    }
+
+    fn kind_sheet(kind: Kind) -> Sheet {
+        let mut sheet = Sheet::new(kind.key(), kind.meaning());
+        let broken = kind.guarantee();
+        let broken = format!("{broken}: {}", broken.sentence());
+        sheet.paragraph("breaks, unless a case has a situation of its own", &broken);
+        let rules = INVARIANTS.iter().filter(|rule| rule.kinds.contains(&kind));
+        let rules = rules.map(|rule| format!("{} {}", rule.id, rule.sentence));
+        sheet.items("found in every case by", &rules.collect::<Vec<_>>());
+        sheet
+    }
+
+    fn profile_sheet(&self, profile: Profile) -> Sheet {
+        let mut sheet = Sheet::new(profile.name(), &profile.meaning());
+        let is_must = |it: &&Requirement| it.levels.of(profile) == Some(Level::Must);
+        let musts = self.requirements.iter().filter(is_must);
+        let musts = musts.map(|it| format!("{} {}", it.id, it.sentence));
+        sheet.items("a MUST", &musts.collect::<Vec<_>>());
+        sheet
+    }
+
+    /// The cases of an area, by its name or the beginning of their ids.
+    fn area_sheet(&self, id: &str) -> Option<Sheet> {
+        let is_in = |checker: &Checker<'_>| {
+            let prefix = checker.id.split('-').next();
+            let names = [prefix, Some(area(checker.name))];
+            names
+                .into_iter()
+                .flatten()
+                .any(|it| it.eq_ignore_ascii_case(id))
+        };
+        let cases: Vec<_> = self.checkers().filter(is_in).collect();
+        let sentence = format!("An area of {} cases.", cases.len());
+        let mut sheet = Sheet::new(area(cases.first()?.name), &sentence);
+        sheet.items("cases", &cases.iter().map(Self::line).collect::<Vec<_>>());
+        Some(sheet)
     }
 
     fn defect_sheet(&self, defect: &Defect) -> Sheet {

@@ -302,9 +302,7 @@ fn what_does_not_exist_is_reported_with_what_may_be_meant() {
             .expect_err("it does not")
             .to_string()
     };
-    let unknown = |id, help| {
-        format!("there is no case, invariant, requirement, defect or guarantee `{id}`; {help}")
-    };
+    let unknown = |id, help| format!("there is nothing of the name `{id}` to explain; {help}");
     assert_eq!(text("inv-1"), unknown("inv-1", "did you mean `INV-01`?"));
     assert_eq!(
         text("drop-stoped"),

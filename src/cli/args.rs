@@ -67,7 +67,8 @@ impl Cli {
         args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::shown();
-        let matches = command.try_get_matches_from_mut(args)?;
+        let args = args.into_iter().map(Into::into).collect();
+        let matches = command.try_get_matches_from_mut(mistakes::as_options(args))?;
         mistakes::refuse(&mut command, &matches)?;
         mistakes::refuse_to_overwrite(&mut command, &matches)?;
         let leaves_stdout = mistakes::use_stdout(&mut command, &matches)?;
@@ -124,9 +125,10 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         perfetto: Option<PathBuf>,
     },
-    /// Explain a case, an invariant, a requirement or a defect.
+    /// Explain what the output names: a case, rule, guarantee, finding or page.
     ///
-    /// For example ORD-02, INV-15, R17 or drop-stopped.
+    /// For example ORD-02, INV-15, R17, Complete, missing-stopped, cache, order or drop-stopped; or
+    /// a page about a defect of a runtime, as an issue of its project.
     Explain {
         /// Its id or name
         #[arg(required_unless_present = "pages")]
@@ -223,7 +225,7 @@ pub(super) struct ConnectionArgs {
     /// The runtime's socket, such as unix:///run/containerd/containerd.sock; or `model` for the
     /// built-in model runtime, which needs no root and runs no real containers
     /// [default: from --config, else the first usual socket that exists]
-    #[arg(long, short, global = true, value_name = "ENDPOINT")]
+    #[arg(long, short, global = true, value_name = "ENDPOINT", aliases = ["endpoint", "runtime"])]
     #[arg(env = "CONTAINER_RUNTIME_ENDPOINT", help_heading = "Runtime")]
     pub(super) runtime_endpoint: Option<String>,
     /// The image service's socket [default: the runtime's]
@@ -244,7 +246,7 @@ pub(super) struct ConnectionArgs {
     pub(super) inject: Vec<Injected>,
     /// The deadline of each call, such as 30s; a plain number is seconds [default: 30s, times
     /// --timeout-scale]
-    #[arg(long, short, global = true, value_parser = duration)]
+    #[arg(long, short, global = true, value_parser = duration, allow_negative_numbers = true)]
     #[arg(hide_short_help = true, help_heading = "Runtime")]
     pub(super) timeout: Option<Duration>,
     /// crictl's configuration file [default: /etc/crictl.yaml, if it exists]

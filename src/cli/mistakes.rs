@@ -2,7 +2,7 @@
 //! ignore them; outputs that would overwrite an input of the same command line, or share standard
 //! output; and filters that look like commands, such as `test` or `lits`, or are one.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
@@ -98,6 +98,20 @@ fn is_given(matches: &ArgMatches, argument: &Arg) -> bool {
             && matches
                 .subcommand()
                 .is_some_and(|(_, matches)| given(matches))
+}
+
+/// The arguments with `help [COMMAND]`, `version` and `list` as options.
+pub(super) fn as_options(mut args: Vec<OsString>) -> Vec<OsString> {
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("help") => {
+            args.remove(1);
+            args.push("--help".into());
+        }
+        Some("version") => args[1] = "--version".into(),
+        Some("list" | "ls") => args[1] = "--list".into(),
+        _ => {}
+    }
+    args
 }
 
 pub(super) fn refuse(cli: &mut Command, matches: &ArgMatches) -> Result<(), Error> {
@@ -223,12 +237,14 @@ fn hint(filter: &str, cases: &[Case]) -> Option<String> {
         let names = format!("; to select cases with this word in their names, write '*{word}*'");
         return Some(instead.to_string() + if taken { &names } else { "" });
     }
-    if taken {
-        return None;
-    }
     let cli = Cli::command();
     let commands = cli.get_subcommands().map(clap::Command::get_name);
-    let mut alike = commands.filter(|name| strsim::jaro_winkler(name, &word) > MIN_SIMILARITY);
+    let is_alike = |name: &&str| {
+        // One letter more or less: `slow` is no `show`.
+        let is_typo = name.len() != word.len() && strsim::levenshtein(name, &word) == 1;
+        is_typo || !taken && strsim::jaro_winkler(name, &word) > MIN_SIMILARITY
+    };
+    let mut alike = commands.filter(is_alike);
     Some(match alike.next()? {
         name if name == word => FIRST.to_owned(),
         name => format!("did you mean `{name}`?"),

@@ -21,7 +21,12 @@ use crate::limits::TimeoutScale;
 #[command(next_help_heading = "Execution")]
 pub struct DriveOptions {
     /// Multiply all timeouts by this factor, for slow machines
-    #[arg(long, value_name = "FACTOR", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
     #[arg(hide_short_help = true)]
     pub timeout_scale: TimeoutScale,
     /// Permit actions that can disturb the node, and the cases that need them

@@ -74,6 +74,13 @@ impl Profile {
             Self::Observer => "observer",
         }
     }
+
+    /// The consumer, as the help of `--profile` names it.
+    pub fn meaning(self) -> String {
+        let value = self.to_possible_value();
+        let help = value.and_then(|value| value.get_help().map(ToString::to_string));
+        help.unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Profile {

@@ -156,13 +156,65 @@ fn requirements_beside_cases_are_no_case_and_take_the_place_of_the_built_in_ones
 }
 
 #[test]
+fn all_names_of_the_output_can_be_explained() {
+    for (name, start) in [
+        (
+            "missing-stopped",
+            "missing-stopped\n  STOPPED is due, and has not come.\n",
+        ),
+        (
+            "Cache",
+            "cache\n  Kubelet 1.26 to 1.36, which trusts the content of events\n",
+        ),
+        ("stop", "stop\n  An area of "),
+        ("stp", "stop\n  An area of "),
+        ("Once", "Once\n"),
+        (
+            "deleted-before-stopped",
+            "# containerd: DELETED overtakes STOPPED when a container",
+        ),
+    ] {
+        let explained = suite(["explain", name]).run().succeeds();
+        assert!(explained.starts_with(start), "{explained}");
+    }
+    // A page of each runtime, and no link that leads nowhere in an issue.
+    let pages = suite(["explain", "snapshots-go-back"]).run().succeeds();
+    assert_eq!(
+        pages.matches("\n## What a kubelet suffers\n").count(),
+        2,
+        "{pages}"
+    );
+    assert!(!pages.contains("](../"), "{pages}");
+    assert!(pages.contains("\n* SNP-07 on containerd "), "{pages}");
+}
+
+#[test]
+fn commands_of_other_programs_are_options_here() {
+    let succeeds = |args: &[&str]| suite(args).run().succeeds();
+    assert_eq!(succeeds(&["help"]), succeeds(&["--help"]));
+    assert_eq!(succeeds(&["help", "watch"]), succeeds(&["watch", "--help"]));
+    assert_eq!(succeeds(&["version"]), succeeds(&["--version"]));
+    assert_eq!(
+        succeeds(&["list", "ORD-01"]),
+        succeeds(&["--list", "ORD-01"])
+    );
+    suite(["--endpoint", "model", "ORD-01"]).run().fails(0, &[]);
+}
+
+#[test]
 fn what_cannot_be_explained_is_reported() {
     let explained = suite(["explain", "ord-01"]).run().succeeds();
     assert!(explained.starts_with("ORD-01 order::"), "{explained}");
     let unknown = suite(["explain", "ORD-111"]).run();
     assert_eq!(
         unknown
-            .fails(2, &["error: there is no case", "did you mean `ORD-11`?"])
+            .fails(
+                2,
+                &[
+                    "error: there is nothing of the name `ORD-111`",
+                    "did you mean `ORD-11`?"
+                ]
+            )
             .out,
         ""
     );
@@ -248,6 +300,7 @@ fn what_is_meant_as_a_command_runs_nothing() {
         ("all", "all cases are run if no filter is given"),
         ("wacth", "did you mean `watch`?"),
         ("explian", "did you mean `explain`?"),
+        ("runn", "did you mean `run`?"),
     ] {
         let ended = suite(["-r", "model", word]).run().fails(2, &[message]);
         assert_eq!(ended.out, "", "{word}");

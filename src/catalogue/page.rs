@@ -1,0 +1,119 @@
+//! The pages about defects of runtimes, as the text of an issue: a list in place of the table, and
+//! no link into this repository.
+
+use std::fmt::Write;
+
+use rust_embed::RustEmbed;
+
+use super::Catalogue;
+
+#[derive(RustEmbed)]
+#[folder = "ci/findings"]
+#[include = "*/*.md"]
+struct Findings;
+
+/// The beginning of a line that is not shown.
+const COMMENT: &str = "<!--";
+
+impl Catalogue {
+    /// The pages of this name, one for each runtime.
+    pub(super) fn findings(&self, name: &str) -> Vec<String> {
+        let pages = Findings::iter().filter_map(|path| {
+            let (runtime, page) = path.strip_suffix(".md")?.split_once('/')?;
+            let is_it = page.eq_ignore_ascii_case(name);
+            let file = Findings::get(&path).filter(|_| is_it)?;
+            let text = String::from_utf8(file.data.into_owned()).ok()?;
+            Some(as_issue(&text, &self.failures(runtime, page)))
+        });
+        pages.collect()
+    }
+
+    /// The names of all pages.
+    pub(super) fn finding_names() -> Vec<String> {
+        let name = |path: &str| Some(path.strip_suffix(".md")?.split_once('/')?.1.to_owned());
+        Findings::iter().filter_map(|path| name(&path)).collect()
+    }
+
+    /// A line for each known failure of a page.
+    fn failures(&self, runtime: &str, page: &str) -> String {
+        let files = self.expectations.iter();
+        let files = files.filter(|known| known.runtime.eq_ignore_ascii_case(runtime));
+        let entries = files.flat_map(|known| &known.known);
+        let of_page = entries.filter(|entry| entry.page.as_deref() == Some(page));
+        of_page.fold(String::new(), |mut list, entry| {
+            let when = entry.when.as_ref();
+            let when = when.map_or_else(String::new, |when| format!(" on {runtime} {when}"));
+            let _ = writeln!(list, "* {}{when}: {}", entry.case, entry.explanation());
+            list
+        })
+    }
+}
+
+fn as_issue(page: &str, failures: &str) -> String {
+    let mut text = String::new();
+    let mut failures = Some(failures);
+    for line in page.lines() {
+        if line.starts_with('|') {
+            text.push_str(failures.take().unwrap_or_default());
+        } else if !line.starts_with(COMMENT) {
+            text.push_str(&without_relative_links(line));
+            text.push('\n');
+        }
+    }
+    while text.contains("\n\n\n") {
+        text = text.replace("\n\n\n", "\n\n");
+    }
+    text
+}
+
+/// A line of Markdown in which only addresses of the web are links.
+fn without_relative_links(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, link)) = rest.split_once('[') {
+        let parts = link.split_once("](").and_then(|(words, target)| {
+            let (target, after) = target.split_once(')')?;
+            let is_relative = !target.contains("://") && !words.contains(['[', '`']);
+            is_relative.then_some((words, after))
+        });
+        text.push_str(before);
+        if let Some((words, after)) = parts {
+            text.push_str(words);
+            rest = after;
+        } else {
+            text.push('[');
+            rest = link;
+        }
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{as_issue, without_relative_links};
+
+    #[test]
+    fn a_page_becomes_an_issue() {
+        let page = "# It fails\n\nSee [that](other.md), [this](https://a.b/c).\n\n<!-- made of -->\n\n\
+                    | a | b |\n|---|---|\n| c | d |\n\n* [ORD-01](../it.yaml): why\n<!-- until -->\n\n\
+                    ## Evidence\n";
+        assert_eq!(
+            as_issue(page, "* ORD-01: it fails\n"),
+            "# It fails\n\nSee that, [this](https://a.b/c).\n\n* ORD-01: it fails\n\n\
+             * ORD-01: why\n\n## Evidence\n"
+        );
+    }
+
+    #[test]
+    fn brackets_that_are_no_links_stay() {
+        for line in [
+            "[c RUNNING]",
+            "pod READY  [c#92 EXITED](",
+            "[a](b",
+            "a]b)",
+            "`[x]`",
+        ] {
+            assert_eq!(without_relative_links(line), line);
+        }
+    }
+}
