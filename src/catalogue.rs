@@ -156,9 +156,10 @@ impl Catalogue {
 
     /// Describes all that has this id or name, ignoring case: a case, an area of cases, an
     /// invariant, a requirement, a defect of the model, a guarantee, a kind of finding, a profile,
-    /// or a page about a defect of a runtime.
-    pub fn explain(&self, id: &str) -> Result<String, UnknownId> {
-        let sheets = self.sheets(id).into_iter().map(Sheet::into_text);
+    /// or a page about a defect of a runtime. Wrapped for a terminal with these columns.
+    pub fn explain(&self, id: &str, columns: usize) -> Result<String, UnknownId> {
+        let sheets = self.sheets(id).into_iter();
+        let sheets = sheets.map(|sheet| sheet.into_text(columns));
         let texts: Vec<String> = self.findings(id).into_iter().chain(sheets).collect();
         if !texts.is_empty() {
             return Ok(texts.join("\n"));

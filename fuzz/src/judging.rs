@@ -158,7 +158,7 @@ fn report_all(outcomes: Vec<Outcome>) {
         largest_event: None,
         notes: Vec::new(),
     };
-    report::summary(&run_report, false)
+    report::summary(&run_report, false, 80)
         .lines()
         .for_each(assert_plain);
     let mut xml = Vec::new();

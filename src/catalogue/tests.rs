@@ -190,7 +190,7 @@ known:
 
 #[track_caller]
 fn check(id: &str, expect: &Expect) {
-    expect.assert_eq(&small().explain(id).expect("it exists"));
+    expect.assert_eq(&small().explain(id, 100).expect("it exists"));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_requirement_is_explained() {
 
 #[test]
 fn what_breaks_an_invariant_and_who_is_reported() {
-    let text = catalogue().explain("INV-15").expect("it exists");
+    let text = catalogue().explain("INV-15", 100).expect("it exists");
     for part in [
         "\nlevels\n  cache must, hint should; judged on",
         "\nrequirements\n  - R15 ",
@@ -268,7 +268,9 @@ fn what_breaks_an_invariant_and_who_is_reported() {
 
 #[test]
 fn a_defect_is_explained_with_how_to_see_it() {
-    let text = catalogue().explain("drop-every-ninth").expect("it exists");
+    let text = catalogue()
+        .explain("drop-every-ninth", 100)
+        .expect("it exists");
     for part in [
         "drop-every-ninth\n  Every ninth event ",
         "\nsimilar to\n  containerd/containerd#9652",
@@ -290,7 +292,7 @@ fn capital_letters_and_names_do_not_matter() {
         ("R22", "r22"),
         ("drop-stopped", "DROP-STOPPED"),
     ] {
-        assert_eq!(catalogue.explain(one), catalogue.explain(other));
+        assert_eq!(catalogue.explain(one, 100), catalogue.explain(other, 100));
     }
 }
 
@@ -298,7 +300,7 @@ fn capital_letters_and_names_do_not_matter() {
 fn what_does_not_exist_is_reported_with_what_may_be_meant() {
     let text = |id: &str| {
         catalogue()
-            .explain(id)
+            .explain(id, 100)
             .expect_err("it does not")
             .to_string()
     };

@@ -170,7 +170,8 @@ fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {
 }
 
 fn explain(catalogue: &Catalogue, id: &str) -> Result<Exit, Fault> {
-    let text = catalogue.explain(id).map_err(Fault::usage)?;
+    let columns = terminal::columns().unwrap_or(usize::MAX);
+    let text = catalogue.explain(id, columns).map_err(Fault::usage)?;
     print(text.as_bytes())
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::printable::printable;
 use super::summary::counted;
-use super::text::{failure, failure_in_short};
+use super::text::{failure_at, failure_in_short};
 use crate::outcome::{Kind, Outcome, Verdict};
 
 /// The maximum number of lines that show failures in full. The first failure is always shown.
@@ -88,12 +88,12 @@ pub(super) fn ids(outcomes: &[&Outcome]) -> String {
 }
 
 /// Failed and undecided outcomes in full: all of them, or else one of each cause, as many as fit
-/// into forty lines.
-pub fn failures(outcomes: &[Outcome], all: bool) -> String {
+/// into forty lines. Wrapped for a terminal with these columns.
+pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {
     let mut text = String::new();
     if all {
         for outcome in outcomes {
-            write_failure(&mut text, outcome, "", &failure(outcome));
+            write_failure(&mut text, outcome, "", &failure_at(outcome, columns));
         }
         return text;
     }
@@ -107,7 +107,7 @@ pub fn failures(outcomes: &[Outcome], all: bool) -> String {
         };
         let mut block = String::new();
         let first = group.outcomes[0];
-        write_failure(&mut block, first, &same, &failure_in_short(first));
+        write_failure(&mut block, first, &same, &failure_in_short(first, columns));
         if text.is_empty() || text.lines().count() + block.lines().count() <= IN_FULL {
             text.push_str(&block);
         } else {
@@ -216,14 +216,14 @@ mod tests {
 
     #[test]
     fn one_failure_of_each_cause_is_shown_as_long_as_they_fit() {
-        let text = failures(&vec![failed(); 100], false);
+        let text = failures(&vec![failed(); 100], false, 100);
         assert_eq!(text.matches("---- ORD-01").count(), 1, "{text}");
         assert!(
             text.contains(", one of 100 with refuted-wait ----\n"),
             "{text}"
         );
         assert_eq!(
-            failures(&vec![failed(); 100], true)
+            failures(&vec![failed(); 100], true, 100)
                 .matches("---- ORD-01")
                 .count(),
             100
@@ -236,10 +236,10 @@ mod tests {
             long("ORD-01", Kind::RefutedWait),
             with("ORD-02", &[Kind::MissingStopped]),
         ];
-        let text = failures(&outcomes, false);
+        let text = failures(&outcomes, false, 100);
         assert!(text.contains("---- ORD-01 order::it ----"), "{text}");
         assert!(text.ends_with("1 other cause is listed below; --verbose shows each failure\n"));
-        assert_eq!(failures(&[], false), "");
+        assert_eq!(failures(&[], false, 100), "");
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         outcome
             .violations
             .extend(with("ORD-01", &[Kind::MissingStopped]).violations);
-        let text = failures(&[outcome], false);
+        let text = failures(&[outcome], false, 100);
         assert_eq!(text.matches("finding").count(), 2, "{text}");
         assert!(
             text.ends_with("… 8 more, which the written reports show\n"),

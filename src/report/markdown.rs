@@ -4,7 +4,8 @@
 //! One invariant: text is shown verbatim. Nothing in it becomes a link, a tag, a mention or the end
 //! of a table's cell, except addresses such as `https://…`, which become links to themselves.
 
-use super::printable::{cut, printable, wrap};
+use super::printable::{cut, printable};
+use super::text::Text;
 
 /// The maximum length of a text in a cell or a paragraph, in characters.
 const TEXT: usize = 400;
@@ -14,9 +15,6 @@ const ROWS: usize = 500;
 
 #[derive(Clone, Debug, Default)]
 pub struct Markdown(String);
-
-/// The columns at which text is wrapped.
-const WIDTH: usize = 96;
 
 /// A page about one subject: its name, a sentence, and sections under headings. An empty section is
 /// omitted.
@@ -136,26 +134,29 @@ impl Sheet {
         }
     }
 
-    pub fn into_text(self) -> String {
-        let mut text = format!("{}\n", printable(&self.name));
+    /// The page as text for a terminal with these columns.
+    pub fn into_text(self, columns: usize) -> String {
+        let mut text = Text::new(columns);
+        let line = |text: &mut Text, start: &str, words: &str, indent| {
+            text.out.push_str(start);
+            text.line(words.trim(), indent);
+        };
+        line(&mut text, "", &self.name, 0);
         line(&mut text, "  ", &self.sentence, 2);
         for (heading, content) in &self.sections {
-            text.extend(["\n", heading, "\n"]);
+            line(&mut text, "\n", heading, 0);
             match content {
                 Content::Paragraph(paragraph) => line(&mut text, "  ", paragraph, 2),
-                Content::Items(items) => {
-                    for item in items {
-                        line(&mut text, "  - ", item, 4);
-                    }
-                }
+                Content::Items(items) => items
+                    .iter()
+                    .for_each(|item| line(&mut text, "  - ", item, 4)),
                 Content::Verbatim(lines) => {
-                    for line in lines.lines() {
-                        text.extend(["  ", &*printable(line), "\n"]);
-                    }
+                    let lines = lines.lines().map(printable);
+                    lines.for_each(|line| text.out.extend(["  ", &*line, "\n"]));
                 }
             }
         }
-        text
+        text.out
     }
 
     /// The page as Markdown; `is_page` returns whether a page of this name exists beside it.
@@ -261,12 +262,6 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-fn line(into: &mut String, start: &str, text: &str, indent: usize) {
-    into.push_str(start);
-    wrap(into, text.trim(), WIDTH, indent);
-    into.push('\n');
-}
-
 fn capitalized(heading: &str) -> String {
     let mut letters = heading.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -339,7 +334,7 @@ mod tests {
         sheet.items("nothing", &[] as &[&str]);
         sheet.verbatim("definition", "steps: ```\n");
         assert_eq!(
-            sheet.clone().into_text(),
+            sheet.clone().into_text(100),
             "A-01 area::name\n  It <b>holds</b>.\n\nrequirements\n  - R1 A first one.\n  \
              - R2 another\n  - r1: x\n\nsources\n  - https://example.org/a_b, o/r#12 (why)\n\n\
              definition\n  steps: ```\n"

@@ -72,20 +72,6 @@ pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
     }
 }
 
-/// A text whose lines longer than `width` columns are wrapped between words; continuation lines are
-/// indented like the words of a timeline.
-pub fn folded(text: &str, width: usize) -> String {
-    /// The column of the words in a timeline's line.
-    const WORDS: usize = 29;
-    let mut folded = String::with_capacity(text.len());
-    for line in text.lines() {
-        let indent = WORDS.min(width / 2);
-        wrap(&mut folded, line, width, indent);
-        folded.push('\n');
-    }
-    folded
-}
-
 /// The time by the host's calendar clock, in UTC.
 pub(super) fn utc(at: HostInstant) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.realtime_ns))
@@ -134,7 +120,7 @@ pub fn signed_span(nanos: i64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{cut, folded, rfc3339, short_id, short_ids, signed_span, span, wrap};
+    use super::{cut, rfc3339, short_id, short_ids, signed_span, span, wrap};
     use crate::history::HostInstant;
 
     #[test]
@@ -161,16 +147,6 @@ mod tests {
         assert_eq!(cut("ab\ncdefg", 6), "ab\\nc…");
         assert_eq!(cut("\n\n\n", 4), "\\n\\…");
         assert_eq!(cut("", 4), "");
-    }
-
-    #[test]
-    fn a_folded_text_keeps_what_fits_as_it_is() {
-        let line = ">    #42     +1.204  event   STARTED c  pod READY  [c RUNNING, d EXITED 0]";
-        let short = format!("{line}\nnext\n");
-        assert_eq!(folded(&short, 100), short);
-        let (first, rest) = line.split_at(line.find(" d EXITED").unwrap_or(0));
-        let parted = format!("{first}\n{:29}{}\n", "", rest.trim_start());
-        assert_eq!(folded(line, 63), parted);
     }
 
     #[test]

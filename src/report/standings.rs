@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::printable::cut;
-use super::text::{REASON, line};
+use super::text::{REASON, Text};
 use crate::outcome::{Conformance, Guarantee, Keeping, RunReport, Standing};
 
 /// The sentence about a run of a part of its tier.
@@ -11,7 +11,7 @@ pub(super) const LEFT_OUT: &str = "Cases were left out, so that no profile is mo
 
 /// A row for each profile for which the runtime was judged. `open` counts skipped, inconclusive and
 /// undecided claims.
-pub(super) fn write_standings(text: &mut String, report: &RunReport) -> fmt::Result {
+pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Result {
     writeln!(text, "\n{:>50}{:>22}", "MUST", "SHOULD")?;
     writeln!(
         text,
@@ -38,7 +38,7 @@ pub(super) fn write_standings(text: &mut String, report: &RunReport) -> fmt::Res
 
 /// A row for each guarantee, a column for each profile, and a line to quote for each profile;
 /// nothing if cases were left out.
-fn write_guarantees(text: &mut String, report: &RunReport) -> fmt::Result {
+fn write_guarantees(text: &mut Text, report: &RunReport) -> fmt::Result {
     if report.partial {
         return writeln!(text, "{LEFT_OUT}");
     }
@@ -47,17 +47,17 @@ fn write_guarantees(text: &mut String, report: &RunReport) -> fmt::Result {
     for standing in &standings {
         write!(text, "{:<10}", standing.profile.to_string())?;
     }
-    text.truncate(text.trim_end().len());
+    text.out.truncate(text.out.trim_end().len());
     for guarantee in Guarantee::ALL {
         write!(text, "\n{guarantee:<14}")?;
         for standing in &standings {
             write!(text, "{:<10}", standing.guarantees[&guarantee])?;
         }
-        text.truncate(text.trim_end().len());
+        text.out.truncate(text.out.trim_end().len());
     }
-    text.push('\n');
+    text.out.push('\n');
     for quoted in quotable(report) {
-        line(text, &quoted, 2);
+        text.line(&quoted, 2);
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ pub(super) fn plain_words(verdict: Conformance) -> String {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::{quotable, write_standings};
+    use super::{Text, quotable, write_standings};
     use crate::outcome::{Outcome, Verdict};
     use crate::report::fixture::{failed, fixture, outcome};
 
@@ -115,8 +115,9 @@ mod tests {
         let outcomes = verdicts.iter();
         let outcomes = outcomes.map(|verdict| outcome("ORD-01", "order::four-events", *verdict));
         report.outcomes = outcomes.collect();
-        let mut text = String::new();
+        let mut text = Text::new(100);
         write_standings(&mut text, &report).unwrap();
+        let text = text.out;
         assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
         let cache = text.lines().find(|line| line.starts_with("cache"));
         let words: Vec<_> = cache.unwrap().split_whitespace().collect();

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use super::causes::{Group, by_cause, ids};
 use super::printable::{cut, printable, short_ids, span};
 use super::standings::write_standings;
-use super::text::{REASON, cause, line, word};
+use super::text::{REASON, Text, cause, word};
 use crate::history::MODEL;
 use crate::outcome::{Limit, Outcome, REMOVED, RunReport, Verdict};
 
@@ -15,14 +15,14 @@ use crate::outcome::{Limit, Outcome, REMOVED, RunReport, Verdict};
 const LISTED: usize = 50;
 
 /// The closing lines of a run: the selection, the count of each verdict, and the outcomes that need
-/// a look, by cause; if it is verbose, one by one.
-pub fn summary(report: &RunReport, verbose: bool) -> String {
-    let mut text = String::new();
+/// a look, by cause; if it is verbose, one by one. Wrapped for a terminal with these columns.
+pub fn summary(report: &RunReport, verbose: bool, columns: usize) -> String {
+    let mut text = Text::new(columns);
     let _ = write_summary(&mut text, report, verbose);
-    text
+    text.out
 }
 
-fn write_summary(text: &mut String, report: &RunReport, verbose: bool) -> fmt::Result {
+fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Result {
     let runtime = &report.info.runtime;
     let head = format!(
         "{} {} at {}, run {}",
@@ -31,8 +31,8 @@ fn write_summary(text: &mut String, report: &RunReport, verbose: bool) -> fmt::R
         cut(&report.info.endpoint, REASON),
         report.info.run,
     );
-    line(text, &head, 2);
-    line(text, &counts(report), 2);
+    text.line(&head, 2);
+    text.line(&counts(report), 2);
     for verdict in [
         Verdict::Fail,
         Verdict::UnexpectedPass,
@@ -52,7 +52,7 @@ fn write_summary(text: &mut String, report: &RunReport, verbose: bool) -> fmt::R
         listed(text, lines.into_iter());
     }
     if let Some(known) = known_of_the_runtime(report) {
-        line(text, &known, 4);
+        text.line(&known, 4);
     }
     write_advice(text, report, verbose);
     let leftovers = report.outcomes.iter().flat_map(|outcome| {
@@ -82,7 +82,7 @@ fn write_summary(text: &mut String, report: &RunReport, verbose: bool) -> fmt::R
 }
 
 /// The advice of passed and known outcomes: that of a failed one stands with its failure.
-fn write_advice(text: &mut String, report: &RunReport, verbose: bool) {
+fn write_advice(text: &mut Text, report: &RunReport, verbose: bool) {
     let advised = report.outcomes.iter();
     let advised = advised.filter(|it| it.verdict != Verdict::Fail && !it.advice.is_empty());
     let advised: Vec<&Outcome> = advised.collect();
@@ -90,7 +90,7 @@ fn write_advice(text: &mut String, report: &RunReport, verbose: bool) {
         listed(text, advised.into_iter().flat_map(advice_in_one_line));
     } else if !advised.is_empty() {
         let ids = ids(&advised);
-        line(text, &format!("  advice: {ids} (--verbose shows it)"), 4);
+        text.line(&format!("  advice: {ids} (--verbose shows it)"), 4);
     }
 }
 
@@ -195,17 +195,17 @@ fn advice_in_one_line(outcome: &Outcome) -> impl Iterator<Item = String> {
 }
 
 /// One paragraph each, up to a limit.
-fn listed(text: &mut String, items: impl Iterator<Item = String>) {
+fn listed(text: &mut Text, items: impl Iterator<Item = String>) {
     let mut more = 0_usize;
     for (nth, item) in items.enumerate() {
         if nth < LISTED {
-            line(text, &item, 4);
+            text.line(&item, 4);
         } else {
             more += 1;
         }
     }
     if more > 0 {
-        line(text, &format!("  … {more} more like these"), 4);
+        text.line(&format!("  … {more} more like these"), 4);
     }
 }
 
@@ -317,7 +317,11 @@ mod tests {
 
     #[test]
     fn the_summary_names_all_that_needs_a_look() {
-        expect_file!["../../fixtures/reports/summary.txt"].assert_eq(&summary(&fixture(), false));
+        expect_file!["../../fixtures/reports/summary.txt"].assert_eq(&summary(
+            &fixture(),
+            false,
+            100,
+        ));
     }
 
     #[test]
@@ -353,7 +357,7 @@ mod tests {
             Bounded       –         –         –
             containerd 2.1.9 keeps 1 of 1 guarantees for cache
         "#]]
-        .assert_eq(&summary(&report, false));
+        .assert_eq(&summary(&report, false, 100));
     }
 
     #[test]
@@ -365,7 +369,7 @@ mod tests {
                 ..outcome("ORD-01", "order::four-events", Verdict::Pass)
             })
             .collect();
-        let summary = summary(&report, false);
+        let summary = summary(&report, false, 100);
         assert!(
             summary.contains(
                 "1 case up to tier extended, run 3 times: 3 passed, 0 failed; in 9.170 s"
@@ -377,13 +381,13 @@ mod tests {
     fn a_node_where_all_fails_is_summed_up_on_a_screen() {
         let mut report = fixture();
         report.outcomes = vec![failed(); 10_000];
-        let summary = summary(&report, false);
+        let summary = summary(&report, false, 100);
         assert!(
             summary.contains("failed: 10000 with refuted-wait, which breaks Current: ORD-01\n"),
             "{summary}"
         );
         assert!(summary.lines().count() < 40, "{summary}");
-        let verbose = super::summary(&report, true);
+        let verbose = super::summary(&report, true, 100);
         assert!(
             verbose.contains("\n  … 9950 more like these\n"),
             "{verbose}"
@@ -400,7 +404,7 @@ mod tests {
             }
             outcome.reason = None;
         }
-        assert!(summary(&report, false).len() < 8_000);
+        assert!(summary(&report, false, 100).len() < 8_000);
     }
 
     #[test]
@@ -415,7 +419,7 @@ mod tests {
             ..skipped(id, "not run: the runtime was lost")
         };
         report.outcomes = vec![undecided("ORD-04"), undecided("ORD-05")];
-        let text = summary(&report, false);
+        let text = summary(&report, false, 100);
         assert!(
             text.contains("\n  undecided: ORD-04 ORD-05: not run: the runtime was lost\n"),
             "{text}"
@@ -426,7 +430,7 @@ mod tests {
             skipped("ORD-03", "no events"),
             skipped("ORD-03", "no events"),
         ];
-        let summary = summary(&report, false);
+        let summary = summary(&report, false, 100);
         let skips = summary.lines().filter(|line| line.contains("skipped:"));
         let skips: Vec<_> = skips.collect();
         let alone = "  skipped: ORD-02 order::four-events: no network";
@@ -434,7 +438,7 @@ mod tests {
         report.outcomes = (0..1_000)
             .map(|nth| skipped(&format!("ORD-{nth}"), "no events"))
             .collect();
-        let summary = super::summary(&report, false);
+        let summary = super::summary(&report, false, 100);
         assert!(summary.contains("and 750 more: no events"), "{summary}");
     }
 }

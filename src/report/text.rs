@@ -1,5 +1,5 @@
-//! A failed case on the console, in full: plain text of at most [`WIDTH`] columns where words allow
-//! it; lines of a timeline may be longer.
+//! A failed case on the console, in full: plain text of at most [`WIDTH`] columns, or those of the
+//! terminal, where words allow it; lines of a timeline may be longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -9,8 +9,66 @@ use super::printable::{cut, printable, short_ids, wrap};
 use crate::history::Seq;
 use crate::outcome::{Kind, Mismatch, Outcome, REMOVED, Verdict, Violation};
 
-/// The columns at which text is wrapped.
+/// The maximum number of columns at which text is wrapped.
 const WIDTH: usize = 96;
+
+/// The column of the words in a line of a timeline.
+const WORDS: usize = 29;
+
+/// The columns of a text in a file.
+const OF_FILE: usize = usize::MAX;
+
+/// A text that is wrapped between words.
+pub(super) struct Text {
+    pub(super) out: String,
+    /// The columns of the terminal.
+    columns: usize,
+}
+
+impl Text {
+    pub(super) fn new(columns: usize) -> Self {
+        let out = String::new();
+        Self { out, columns }
+    }
+
+    /// Appends words to the last line; further lines are indented.
+    fn words(&mut self, words: &str, indent: usize) {
+        wrap(&mut self.out, words, WIDTH.min(self.columns), indent);
+    }
+
+    pub(super) fn line(&mut self, content: &str, indent: usize) {
+        self.words(content, indent);
+        self.out.push('\n');
+    }
+
+    /// A line of a timeline; further lines are indented like its words.
+    fn timeline(&mut self, line: &str) {
+        wrap(
+            &mut self.out,
+            line,
+            self.columns,
+            WORDS.min(self.columns / 2),
+        );
+        self.out.push('\n');
+    }
+
+    /// `  key       value`, the value wrapped; the key is padded to `align` columns. Without
+    /// alignment: `key: value`.
+    fn field(&mut self, key: &str, value: &str, align: usize) {
+        let value = cut(value, VALUE);
+        if align == 0 {
+            return self.line(&format!("{key}: {value}"), 2);
+        }
+        let _ = write!(self.out, "  {key:<align$}  ");
+        self.line(&value, align + 4);
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.out.write_str(text)
+    }
+}
 
 /// The maximum number of violations of one outcome that are shown in full. The reports in files
 /// have all of them.
@@ -33,24 +91,29 @@ type Shown = (usize, usize);
 /// The details of an outcome other than a plain pass: its verdict, the broken rules with the
 /// expected state, the actual state and the evidence, advice, and leftovers.
 pub fn failure(outcome: &Outcome) -> String {
-    details(outcome, (IN_FULL, IN_FULL))
+    details(outcome, (IN_FULL, IN_FULL), OF_FILE)
 }
 
-/// The same with one violation of each kind.
-pub(super) fn failure_in_short(outcome: &Outcome) -> String {
-    details(outcome, (IN_FULL, 1))
+/// The same for a terminal.
+pub(super) fn failure_at(outcome: &Outcome, columns: usize) -> String {
+    details(outcome, (IN_FULL, IN_FULL), columns)
+}
+
+/// The same for a terminal, with one violation of each kind.
+pub(super) fn failure_in_short(outcome: &Outcome, columns: usize) -> String {
+    details(outcome, (IN_FULL, 1), columns)
 }
 
 /// The same with every violation, for report files.
 pub(super) fn failure_in_full(outcome: &Outcome) -> String {
-    details(outcome, (usize::MAX, usize::MAX))
+    details(outcome, (usize::MAX, usize::MAX), OF_FILE)
 }
 
-fn details(outcome: &Outcome, shown: Shown) -> String {
-    let mut text = String::new();
+fn details(outcome: &Outcome, shown: Shown, columns: usize) -> String {
+    let mut text = Text::new(columns);
     // Writing to a string cannot fail.
     let _ = write_outcome(&mut text, outcome, shown);
-    text
+    text.out
 }
 
 /// The reason for the outcome, on one line: its reason, or the first rule that it breaks.
@@ -104,53 +167,50 @@ pub(super) fn judgement(verdict: Verdict) -> &'static str {
     }
 }
 
-fn write_outcome(text: &mut String, outcome: &Outcome, in_full: Shown) -> fmt::Result {
-    text.push_str(&printable(&outcome.id));
-    text.push_str("  ");
-    wrap(text, &outcome.title, WIDTH, outcome.id.chars().count() + 2);
-    text.push('\n');
+fn write_outcome(text: &mut Text, outcome: &Outcome, in_full: Shown) -> fmt::Result {
+    write!(text, "{}  ", printable(&outcome.id))?;
+    text.line(&outcome.title, outcome.id.chars().count() + 2);
     match &outcome.reason {
-        Some(reason) => field(text, judgement(outcome.verdict), reason, 0),
+        Some(reason) => text.field(judgement(outcome.verdict), reason, 0),
         None => writeln!(text, "{}", judgement(outcome.verdict))?,
     }
     if let Some(hint) = &outcome.hint {
         let accept = "; `--expectations builtin` accepts it";
-        field(text, "known of this runtime", &format!("{hint}{accept}"), 0);
+        text.field("known of this runtime", &format!("{hint}{accept}"), 0);
     }
     let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
     if broken && !outcome.why.is_empty() {
-        field(text, "why it matters", &outcome.why, 0);
+        text.field("why it matters", &outcome.why, 0);
     }
     if broken && !outcome.sources.is_empty() {
-        field(text, "sources", &outcome.sources.join("; "), 0);
+        text.field("sources", &outcome.sources.join("; "), 0);
     }
     if !outcome.broken_in.is_empty() {
-        field(text, BROKEN_IN, &outcome.broken_in.join(" "), 0);
+        text.field(BROKEN_IN, &outcome.broken_in.join(" "), 0);
     }
     let evidence = Evidence::of(outcome);
     if outcome.verdict == Verdict::Error && !outcome.evidence.is_empty() {
         writeln!(text, "last entries:")?;
-        for line in evidence.last() {
-            writeln!(text, "{line}")?;
-        }
+        evidence.last().for_each(|line| text.timeline(&line));
     }
     let mut page = Page::default();
     let on_page = (&evidence, &mut page);
     write_violations(text, outcome, on_page, &outcome.violations, in_full)?;
     if !outcome.advice.is_empty() {
-        let mut advice = String::new();
+        let mut advice = Text::new(text.columns);
         let on_page = (&evidence, &mut page);
         write_violations(&mut advice, outcome, on_page, &outcome.advice, in_full)?;
         // All of it may be above.
-        if !advice.is_empty() {
+        if !advice.out.is_empty() {
+            let advice = advice.out;
             write!(text, "\nadvice (no MUST, so it fails no run):\n{advice}")?;
         }
     }
     for leftover in &outcome.leftovers {
         if leftover.starts_with(REMOVED) {
-            line(text, &cut(leftover, VALUE), 2);
+            text.line(&cut(leftover, VALUE), 2);
         } else {
-            field(text, "left over", leftover, 0);
+            text.field("left over", leftover, 0);
         }
     }
     Ok(())
@@ -184,7 +244,7 @@ impl<'a> Page<'a> {
 }
 
 fn write_violations<'a>(
-    text: &mut String,
+    text: &mut Text,
     outcome: &Outcome,
     (evidence, page): (&Evidence<'_>, &mut Page<'a>),
     violations: &'a [Violation],
@@ -202,7 +262,7 @@ fn write_violations<'a>(
             omitted += 1;
         } else {
             shown += 1;
-            text.push('\n');
+            text.out.push('\n');
             let evidence = (!page.proves(violation)).then_some(evidence);
             write_violation(text, outcome, evidence, violation)?;
             page.proof.extend(&violation.evidence);
@@ -215,65 +275,60 @@ fn write_violations<'a>(
 }
 
 fn write_violation(
-    text: &mut String,
+    text: &mut Text,
     outcome: &Outcome,
     evidence: Option<&Evidence<'_>>,
     violation: &Violation,
 ) -> fmt::Result {
     let level = violation.level.keyword();
-    let start = text.len();
+    let start = text.out.len();
     write!(text, "{} {level}  ", printable(&violation.rule))?;
-    let indent = text[start..].chars().count();
+    let indent = text.out[start..].chars().count();
     // The case's own claim stands above.
     if *violation.sentence != *outcome.title {
-        wrap(text, &violation.sentence, WIDTH, indent);
+        text.words(&violation.sentence, indent);
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    field(text, "broke", outcome.breaks(violation).name(), 8);
+    text.out.truncate(text.out.trim_end().len());
+    text.out.push('\n');
+    text.field("broke", outcome.breaks(violation).name(), 8);
     // An entry of an expectation file has a key of the same name.
-    field(text, "finding", violation.mismatch.kind.key(), 8);
-    field(text, "subject", &violation.subject, 8);
-    field(text, "expected", &violation.expected(), 8);
-    field(text, "actual", &violation.actual(), 8);
+    text.field("finding", violation.mismatch.kind.key(), 8);
+    text.field("subject", &violation.subject, 8);
+    text.field("expected", &violation.expected(), 8);
+    text.field("actual", &violation.actual(), 8);
     let Some(evidence) = evidence else {
         return writeln!(text, "  the timeline is above");
     };
-    for line in evidence.lines(violation) {
-        writeln!(text, "{line}")?;
-    }
+    let lines = evidence.lines(violation).into_iter();
+    lines.for_each(|line| text.timeline(&line));
     Ok(())
-}
-
-/// `  key       value`, the value wrapped; the key is padded to `align` columns. Without alignment:
-/// `key: value`.
-fn field(text: &mut String, key: &str, value: &str, align: usize) {
-    let indent = if align > 0 {
-        let _ = write!(text, "  {key:<align$}  ");
-        align + 4
-    } else {
-        let _ = write!(text, "{key}: ");
-        2
-    };
-    line(text, &cut(value, VALUE), indent);
-}
-
-pub(super) fn line(text: &mut String, content: &str, indent: usize) {
-    wrap(text, content, WIDTH, indent);
-    text.push('\n');
 }
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect_file;
 
-    use super::failure;
+    use super::{failure, failure_at};
     use crate::history::Seq;
     use crate::report::fixture::{failed, fixture, violation};
 
     #[test]
     fn a_failure_shows_what_proves_it() {
         expect_file!["../../fixtures/reports/failure.txt"].assert_eq(&failure(&failed()));
+    }
+
+    #[test]
+    fn a_text_fits_a_narrow_terminal() {
+        let is_long = |line: &&str| line.chars().count() > 60 && !line.contains("🦀");
+        let long = fixture()
+            .outcomes
+            .iter()
+            .map(|it| failure_at(it, 60))
+            .collect::<String>();
+        let long: Vec<&str> = long.lines().filter(is_long).collect();
+        assert_eq!(long, Vec::<&str>::new());
+        // Nothing is torn at a width that suffices.
+        assert_eq!(failure_at(&failed(), 1_000), failure(&failed()));
     }
 
     #[test]

@@ -26,13 +26,13 @@ use crate::escape::printable_json;
 use crate::history::HostInstant;
 use crate::outcome::{Level, Outcome, Verdict};
 use crate::plan::label;
-use crate::report::{cause, counted, cut, failure, failures, folded, github, has_details};
+use crate::report::{cause, counted, cut, failure, failures, github, has_details};
 use crate::{host, terminal};
 
 /// The maximum length of a reason, in characters.
 const REASON: usize = 500;
 /// The width of a line if the output is not a terminal.
-const COLUMNS: usize = 100;
+pub(super) const COLUMNS: usize = 100;
 /// The minimum length of a reason, in characters. A narrower terminal shows none.
 const SHORTEST_REASON: usize = 10;
 /// The minimum length of a name, in characters: of an id.
@@ -363,8 +363,7 @@ impl Renderer for Lines {
                 text.push_str(&more);
             }
         }
-        let failures = failures(&self.failures, self.verbose);
-        text.push_str(&folded(&failures, self.columns));
+        text.push_str(&failures(&self.failures, self.verbose, self.columns));
         text.push('\n');
         text
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::console::COLUMNS;
 use super::{Exit, Format, Look, ReportOptions};
 use crate::case::load;
 pub use crate::files::OutputError;
@@ -226,7 +227,8 @@ pub(super) fn conclude(
     } = conclusion;
     let report = &reports[0];
     let written = outputs.write(reports, known);
-    let mut summary = head + &report::summary(report, look.verbose);
+    let columns = terminal::columns().unwrap_or(COLUMNS);
+    let mut summary = head + &report::summary(report, look.verbose, columns);
     for line in written.lines {
         summary.push_str(&line);
         summary.push('\n');

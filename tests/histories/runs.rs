@@ -40,7 +40,7 @@ fn of(name: &str) -> Vec<Entry> {
 
 /// Checks all forms of a report.
 fn check_reports(path: &Path, report: &RunReport) {
-    let mut text = report::summary(report, false);
+    let mut text = report::summary(report, false, 100);
     for outcome in &report.outcomes {
         if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip) {
             // Writing to a string cannot fail.
