@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -244,6 +244,17 @@ fn drafts() -> MutexGuard<'static, BTreeMap<FileId, Arc<(Folder, OsString)>>> {
     DRAFTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Gives a file to the user who called sudo, who could not read it otherwise: an output has the mode
+/// 0600.
+fn give_to_sudoer(file: &File) -> io::Result<()> {
+    let id = |name| std::env::var(name).ok()?.parse().ok();
+    let (user, group): (Option<u32>, Option<u32>) = (id("SUDO_UID"), id("SUDO_GID"));
+    match (user, group) {
+        (Some(_), Some(_)) if geteuid().is_root() => fchown(file, user, group),
+        _ => Ok(()),
+    }
+}
+
 /// Creates a directory for output files, and those above it, unless it exists.
 pub fn create_directory(what: &'static str, path: &Path) -> Result<(), OutputError> {
     Folder::make(path).map_err(|fault| error(what, path, fault))?;
@@ -360,6 +371,7 @@ impl Temporary {
     }
 
     fn persist(self, replaces: bool) -> io::Result<Output> {
+        give_to_sudoer(&self.file)?;
         let (folder, draft) = &*self.entry;
         if replaces {
             folder.rename(draft, &self.name)?;

@@ -1,7 +1,7 @@
 //! Reports: their schema, comparison, and the generation of expectation files.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use serde_json::Value;
@@ -29,6 +29,36 @@ fn text(folder: &TempDir, name: impl AsRef<Path>) -> String {
 const JUNIT: &str = "junit_cri_events.xml";
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
 const CASES: [&str; 3] = ["ORD-01", "SBX-01", "INV"];
+
+/// Whoever calls sudo can read the reports and replace them.
+#[test]
+fn reports_of_a_run_by_sudo_belong_to_who_called_it() {
+    const SUDOER: u32 = 12_345;
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().metadata().unwrap().uid();
+    for (user, owner) in [("12345", SUDOER), ("12345", SUDOER), ("nobody", own)] {
+        let args = [
+            "-r",
+            "model",
+            "SBX-01",
+            "--json",
+            "r.json",
+            "--history",
+            "h",
+        ];
+        let run = suite(args).inside(folder.path()).env("SUDO_UID", user);
+        run.env("SUDO_GID", "12345").run().fails(0, &[]);
+        for name in ["r.json", "h"] {
+            let found = folder.path().join(name).metadata().unwrap();
+            let expected = if own == 0 { owner } else { own };
+            assert_eq!(
+                (found.uid(), found.mode() & 0o777),
+                (expected, 0o600),
+                "{name}"
+            );
+        }
+    }
+}
 
 #[test]
 fn a_report_matches_its_schema() {
