@@ -244,8 +244,8 @@ fn drafts() -> MutexGuard<'static, BTreeMap<FileId, Arc<(Folder, OsString)>>> {
     DRAFTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives a file to the user who called sudo, who could not read it otherwise: an output has the mode
-/// 0600.
+/// Gives a file to the user who called sudo, who could not read it otherwise: an output has the
+/// mode 0600.
 fn give_to_sudoer(file: &File) -> io::Result<()> {
     let id = |name| std::env::var(name).ok()?.parse().ok();
     let (user, group): (Option<u32>, Option<u32>) = (id("SUDO_UID"), id("SUDO_GID"));

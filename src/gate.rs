@@ -11,12 +11,13 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
+use std::io;
 use std::time::Duration;
 
 use policy::{Forbidden, LatencyLimits, Required, Skips, Watched};
 
 use crate::outcome::{Profile, Verdict, WatchTotals, is_invariant};
-use crate::report::{CaseOutcome, Document, Markdown, NamedReport, Rate, cut, span};
+use crate::report::{CaseOutcome, Document, Markdown, NamedReport, Rate, cut, junit, span};
 
 pub use policy::{Policy, schema};
 
@@ -133,6 +134,36 @@ impl Gate {
         }
         let _ = writeln!(text, "gate: {}", self.ruling());
         text
+    }
+
+    /// The ruling, and that of each rule.
+    pub fn json(&self) -> serde_json::Value {
+        let rules = self.rows.iter().map(|row| {
+            serde_json::json!({
+                "rule": row.rule,
+                "verdict": row.ruling.to_string(),
+                "required": row.required,
+                "found": row.found,
+            })
+        });
+        serde_json::json!({
+            "verdict": self.ruling().to_string(),
+            "rules": rules.collect::<Vec<_>>(),
+        })
+    }
+
+    /// `JUnit` XML: a test case for each rule.
+    pub fn write_junit(&self, out: impl io::Write) -> io::Result<()> {
+        let rules = self.rows.iter().map(|row| {
+            let fault = match row.ruling {
+                Ruling::Pass => None,
+                Ruling::CannotTell => Some("undecided"),
+                Ruling::Fail => Some("fail"),
+            };
+            let why = || format!("required: {}; found: {}", row.required, row.found);
+            (row.rule.clone(), fault.map(|fault| (fault, why())))
+        });
+        junit::write_rules(rules, out)
     }
 
     pub fn markdown(&self) -> String {

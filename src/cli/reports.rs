@@ -47,6 +47,12 @@ pub(super) struct GateArgs {
     /// Also write the table as Markdown, as a pull request shows it
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Also write the verdict, and that of each rule, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Also write a test case for each rule as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -101,11 +107,19 @@ pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
         let path = args.policy.display();
         Fault::usage(format!("read the policy {path}: {fault}"))
     })?;
-    let draft = opened("Markdown table", args.markdown.as_deref())?;
+    let table = opened("Markdown table", args.markdown.as_deref())?;
+    let json = opened("JSON", args.json.as_deref())?;
+    let junit = opened("JUnit report", args.junit.as_deref())?;
     let (reports, baseline) = (inputs(&args.reports)?, inputs(&args.baseline)?);
     let gate = gate::judge(&policy, &reports, &baseline).map_err(Fault::usage)?;
-    if let Some(draft) = draft {
+    if let Some(draft) = table {
         draft.complete(|out| out.write_all(gate.markdown().as_bytes()))?;
+    }
+    if let Some(draft) = json {
+        draft.complete(|out| out.write_all(pretty(&gate.json()).as_bytes()))?;
+    }
+    if let Some(draft) = junit {
+        draft.complete(|out| gate.write_junit(out))?;
     }
     let exit = match gate.ruling() {
         Ruling::Pass => Exit::Conformant,

@@ -93,6 +93,32 @@ pub fn write_undecided(reason: &str, out: impl Write) -> io::Result<()> {
     document.write_xml(out).map_err(io::Error::other)
 }
 
+/// One rule of a policy: its name and, if it is not met, the type of the fault and the sentence
+/// about it.
+pub type Ruled = (String, Option<(&'static str, String)>);
+
+/// Writes a test case for each rule of a policy; one that the reports do not decide is an error.
+pub fn write_rules(rules: impl Iterator<Item = Ruled>, out: impl Write) -> io::Result<()> {
+    let mut suite = TestSuite::new(&format!("{SUITE} gate"));
+    suite.testcases = rules
+        .map(|(rule, fault)| {
+            let (rule, none) = (attribute(&rule), Duration::ZERO);
+            let mut case = match fault {
+                None => TestCase::success(&rule, none),
+                Some((fail @ "fail", why)) => {
+                    TestCase::failure(&rule, none, fail, &attribute(&why))
+                }
+                Some((undecided, why)) => TestCase::error(&rule, none, undecided, &attribute(&why)),
+            };
+            case.classname = Some(format!("{SUITE}.gate"));
+            case
+        })
+        .collect();
+    let mut document = Report::new();
+    document.add_testsuite(suite);
+    document.write_xml(out).map_err(io::Error::other)
+}
+
 /// The test case of a run without outcomes.
 fn undecided(reason: &str) -> TestCase {
     let mut case = TestCase::error("run", Duration::ZERO, "undecided", &attribute(reason));

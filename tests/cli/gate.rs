@@ -34,7 +34,15 @@ fn a_gate_has_one_verdict_and_one_exit_code() {
         "p.yaml",
         "{profiles: {cache: partial}, latencies: [{limit: call, worst: 30s}]}",
     );
-    let gate = ["gate", "--policy", "p.yaml", "--markdown", "gate.md"];
+    let outputs = [
+        "--markdown",
+        "gate.md",
+        "--json",
+        "gate.json",
+        "--junit",
+        "gate.xml",
+    ];
+    let gate = [&["gate", "--policy", "p.yaml"][..], &outputs].concat();
     let gate = |reports: &[&str]| inside(&folder, &[&gate[..], reports].concat());
     let passed = gate(&["good.json"]).succeeds();
     assert!(
@@ -47,8 +55,19 @@ fn a_gate_has_one_verdict_and_one_exit_code() {
         failed.out.contains("bad.json: non-conformant, ORD-01"),
         "{failed:#?}"
     );
-    let page = fs::read_to_string(folder.path().join("gate.md")).unwrap();
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let page = text("gate.md");
     assert!(page.starts_with("### Gate: fail\n"), "{page}");
+    let json: serde_json::Value = serde_json::from_str(&text("gate.json")).unwrap();
+    assert_eq!(json["verdict"], "fail");
+    let verdicts = json["rules"].as_array().unwrap().iter();
+    let verdicts: Vec<_> = verdicts
+        .map(|rule| rule["verdict"].as_str().unwrap())
+        .collect();
+    assert_eq!(verdicts, ["pass", "fail", "pass"], "{json}");
+    let junit = text("gate.xml");
+    let counts = r#"tests="3" errors="0" failures="1""#;
+    assert!(junit.contains(counts), "{junit}");
     write(
         &folder,
         "p.yaml",
@@ -56,6 +75,11 @@ fn a_gate_has_one_verdict_and_one_exit_code() {
     );
     let open = gate(&["good.json"]).fails(3, &[]);
     assert!(open.out.contains("cannot tell  headers worst"), "{open:#?}");
+    assert!(
+        text("gate.xml").contains(r#"errors="1""#),
+        "{}",
+        text("gate.xml")
+    );
 }
 
 #[test]

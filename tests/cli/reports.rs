@@ -30,7 +30,6 @@ const JUNIT: &str = "junit_cri_events.xml";
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
 const CASES: [&str; 3] = ["ORD-01", "SBX-01", "INV"];
 
-/// Whoever calls sudo can read the reports and replace them.
 #[test]
 fn reports_of_a_run_by_sudo_belong_to_who_called_it() {
     const SUDOER: u32 = 12_345;
