@@ -21,6 +21,22 @@ pub(super) struct Group<'a> {
     pub(super) outcomes: Vec<&'a Outcome>,
 }
 
+impl Group<'_> {
+    /// The guarantees that its findings break.
+    pub(super) fn broken(&self) -> Vec<&'static str> {
+        let broken = self.outcomes.iter().flat_map(|outcome| {
+            let violations = outcome.violations.iter();
+            violations.map(|violation| outcome.breaks(violation).name())
+        });
+        let broken: BTreeSet<&str> = broken.collect();
+        broken.into_iter().collect()
+    }
+
+    pub(super) fn ids(&self) -> BTreeSet<&str> {
+        self.outcomes.iter().map(|outcome| &*outcome.id).collect()
+    }
+}
+
 /// The groups of these outcomes, the largest first.
 pub(super) fn by_cause<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Group<'a>> {
     let outcomes: Vec<&Outcome> = outcomes.collect();

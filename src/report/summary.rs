@@ -105,12 +105,6 @@ fn of_cause(group: &Group<'_>) -> String {
     let Some(kind) = kind else {
         return format!("  {word}: {ids}: {}", cause(first));
     };
-    let broken = outcomes.iter().flat_map(|outcome| {
-        let violations = outcome.violations.iter();
-        violations.map(|violation| outcome.breaks(violation).name())
-    });
-    let broken: BTreeSet<&str> = broken.collect();
-    let broken: Vec<&str> = broken.into_iter().collect();
     let known = outcomes.iter().filter(|outcome| outcome.hint.is_some());
     let known = match known.count() {
         0 => String::new(),
@@ -119,7 +113,7 @@ fn of_cause(group: &Group<'_>) -> String {
     format!(
         "  {word}: {} with {kind}, which breaks {}{known}: {ids}",
         outcomes.len(),
-        broken.join(", "),
+        group.broken().join(", "),
     )
 }
 
@@ -161,7 +155,7 @@ fn in_one_line(outcome: &Outcome) -> String {
 }
 
 /// How to accept failures that are known for the runtime, if there are any.
-fn known_of_the_runtime(report: &RunReport) -> Option<String> {
+pub(super) fn known_of_the_runtime(report: &RunReport) -> Option<String> {
     let failed = report
         .outcomes
         .iter()

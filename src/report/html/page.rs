@@ -10,11 +10,12 @@ use super::failure::{Extent, failure};
 use super::{document, histogram};
 use crate::case::Requirement;
 use crate::history::CgroupDriver;
-use crate::outcome::{Guarantee, Level, Profile, RunReport, Verdict};
+use crate::outcome::{Guarantee, Kind, Level, Profile, RunReport, Verdict};
+use crate::report::causes::by_cause;
 use crate::report::printable::{cut, rfc3339, span};
 use crate::report::rate::{badness, in_order};
 use crate::report::standings::{LEFT_OUT, quotable, words};
-use crate::report::summary::{counts, title};
+use crate::report::summary::{counts, known_of_the_runtime, title};
 
 /// The maximum size of all failures in bytes; the others appear only in the table.
 const FAILURES: usize = 700_000;
@@ -43,6 +44,7 @@ pub fn page(report: &RunReport, requirements: &[Requirement]) -> String {
         a .jump href="#cases" { "To the cases" }
         header { (head(report)) (contents(report)) }
         main {
+            (causes(report, &tested))
             section #profiles {
                 h2 { "Verdict per profile" }
                 (standings(report))
@@ -71,6 +73,14 @@ pub fn page(report: &RunReport, requirements: &[Requirement]) -> String {
                 h2 { "Requirements" }
                 (cases::covered(&tested, requirements))
             }
+            section #run {
+                h2 { "Run" }
+                dl .facts {
+                    @for (name, value) in facts(report) {
+                        div { dt { (name) } dd { (cut(&value, FACT)) } }
+                    }
+                }
+            }
         }
         footer { p { "Made by cri-event-conformance " (cut(&report.info.suite, REMARK)) "." } }
     };
@@ -96,6 +106,7 @@ fn contents(report: &RunReport) -> Markup {
                 li { a href="#cases" { "Cases" } }
                 @if !report.latencies.is_empty() { li { a href="#latencies" { "Latencies" } } }
                 li { a href="#requirements" { "Requirements" } }
+                li { a href="#run" { "Run" } }
             }
         }
     }
@@ -146,9 +157,32 @@ fn head(report: &RunReport) -> Markup {
     html! {
         h1 { (cut(&title(report), FACT)) }
         p { (counts(report)) }
-        dl .facts {
-            @for (name, value) in facts(report) {
-                div { dt { (name) } dd { (cut(&value, FACT)) } }
+    }
+}
+
+/// The failures by cause, each with links to its cases.
+fn causes(report: &RunReport, tested: &[Tested<'_>]) -> Markup {
+    let failed = report.outcomes.iter();
+    let groups = by_cause(failed.filter(|outcome| outcome.verdict == Verdict::Fail));
+    let link = |id: &str| {
+        let of_id = tested.iter().find(|it| *it.worst.id == *id);
+        of_id.map(|it| html! { a href=(it.link()) { (cut(id, NAME)) } " " })
+    };
+    html! {
+        @if !groups.is_empty() {
+            section #causes {
+                h2 { "What failed" }
+                ul {
+                    @for group in &groups {
+                        li {
+                            strong { (group.kind.map_or("other", Kind::key)) }
+                            @if let Some(kind) = group.kind { ": " (kind.meaning()) }
+                            " Breaks " (group.broken().join(", ")) ". "
+                            @for id in group.ids() { (link(id).unwrap_or_default()) }
+                        }
+                    }
+                }
+                @if let Some(known) = known_of_the_runtime(report) { p { (known.trim()) "." } }
             }
         }
     }
