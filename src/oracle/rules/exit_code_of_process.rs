@@ -12,7 +12,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-20",
     name: "invariant::exit-code-of-process",
     sentence: "STOPPED of a container that exited by itself has the exit code of its process, and \
-               137 for a container that only SIGKILL can end; ExecSync has that of its command.",
+               137 for a container that only SIGKILL can end; ExecSync has that of its command, and no 0 if that was cut off.",
     source: "CRI api.proto, ContainerStatus.exit_code and ExecSyncResponse.exit_code; cri-o#9846",
     requirements: &["C8", "R17"],
     kinds: &[Kind::WrongExitCode],
@@ -86,7 +86,11 @@ fn of_command(rule: &Invariant, index: &Index<'_>, call: &Call) -> Option<Violat
     let (Ok(Reply::Exec(code)), ended) = (call.result()?, call.ended()?) else {
         return None;
     };
-    let declared = Workload::parse(command)?.declared_exit()?;
+    let program = Workload::parse(command)?;
+    // Its time-out ends it, and it may have another code than that of SIGKILL, but no success.
+    let is_cut_off = matches!(program, Workload::IgnoreTerm) && *code == 0;
+    let declared = program.declared_exit();
+    let declared = declared.or(is_cut_off.then_some(KILLED))?;
     let object = index.object(container)?;
     let SubjectKind::Container(spec) = &object.subject.kind else {
         return None;
@@ -262,6 +266,14 @@ mod tests {
         "#]],
         );
         runs("c exec exit=0", expect![""]);
+        runs("c exec mode=ignore-term exit=137", expect![""]);
+        runs("c exec mode=ignore-term exit=255", expect![""]);
+        runs(
+            "c exec mode=ignore-term exit=0",
+            expect![[r#"
+            INV-20 at #8 #9: c (c.0.beef): expected exit code 137 in ExecSync: exit code 0
+        "#]],
+        );
         runs(
             "c exec runs=3 exit=137",
             expect![[r#"
