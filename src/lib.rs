@@ -51,7 +51,7 @@
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
 //! | [`verdicts`] | derives a run's verdicts and report from its history | case, checks, history, oracle, outcome, plan, statistics, yaml |
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
-//! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts, yaml |
+//! | [`gate`] | reports judged by a policy | case, checks, outcome, report, statistics, verdicts, yaml |
 //! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue, yaml |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
 //! | [`terminal`] | all output to the terminal | host, escape, queue |

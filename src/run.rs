@@ -46,6 +46,7 @@ use progress::{EarlierRun, Progress, TimeLeft};
 use select::{invariants, plan};
 use telemetry::{BackgroundTasks, Telemetry};
 
+pub use crate::verdicts::expectation_schema;
 pub use check::{CheckError, CheckOptions, Reporting, check, timeline, trace};
 pub use clean_up::{Surroundings, with_session};
 pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};

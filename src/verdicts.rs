@@ -21,6 +21,7 @@ use crate::outcome::Kind;
 
 pub use ended::{EndedCase, JudgedCase};
 pub use fold::Verdicts;
+pub use known::schema as expectation_schema;
 pub use known::{JudgedRun, Known, KnownFailure, RuntimeFacts, Signatures, Texts, Versions, When};
 pub use plan::{Accepted, Scope, builtin, builtin_files, builtin_of, invariant_facts, unmeasured};
 pub use watched::WatchNews;

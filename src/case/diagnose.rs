@@ -10,6 +10,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use super::limits;
 use super::locate::{Part, Segment, locate, locate_repeated_key, locate_second_document, token};
 use crate::escape::printable;
+use crate::yaml::Invalid;
 
 /// The beginning of the YAML parser's error about a second document.
 const SEVERAL_DOCUMENTS: &str = "deserializing from YAML containing more than one document";
@@ -209,6 +210,14 @@ pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Dia
     }
 }
 
+/// The error of the YAML parser about any file: the message, the line with a caret, and a
+/// suggestion.
+pub fn wrong_yaml(file: &Path, text: &str, fault: &Invalid) -> String {
+    let found = of_yaml(file, text, &fault.0).render(&Renderer::plain());
+    let error = "error: ";
+    found.strip_prefix(error).unwrap_or(&found).to_owned()
+}
+
 /// The parser's message without the path before it and the position behind it, both of which the
 /// snippet shows.
 fn without_place(message: &str) -> String {
@@ -231,8 +240,8 @@ fn without_place(message: &str) -> String {
 /// Rust's types.
 fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
     if message.starts_with(SEVERAL_DOCUMENTS) {
-        let message = "a case file holds one case, and this one has several YAML documents";
-        let help = "put each case into a file of its own, without a `---` between them";
+        let message = "a file has one YAML document, and this one has several";
+        let help = "put each into a file of its own, without a `---` between them";
         return (message.to_owned(), Some(help.to_owned()));
     }
     if message.contains("expected newtype variant") {

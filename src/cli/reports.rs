@@ -75,6 +75,8 @@ pub(super) enum SchemaArg {
     Doctor,
     /// A policy, as gate reads it
     Policy,
+    /// Known failures of a runtime, as --expectations reads them
+    Expectations,
 }
 
 /// Compares two reports; returns the text to print and the exit code.
@@ -102,7 +104,7 @@ pub(super) fn growth(path: &Path) -> Result<String, Fault> {
 /// Judges reports by a policy; returns the text to print and the exit code.
 pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
     let policy = files::read_text(&args.policy, LARGEST_POLICY).map_err(|fault| fault.to_string());
-    let policy = policy.and_then(|text| Policy::parse(&text));
+    let policy = policy.and_then(|text| Policy::parse(&args.policy, &text));
     let policy = policy.map_err(|fault| {
         let path = args.policy.display();
         Fault::usage(format!("read the policy {path}: {fault}"))
@@ -183,6 +185,7 @@ pub(super) fn schema(of: SchemaArg) -> String {
         SchemaArg::Report => pretty(&json::schema()),
         SchemaArg::Doctor => pretty(&doctor::schema()),
         SchemaArg::Policy => pretty(&gate::schema()),
+        SchemaArg::Expectations => pretty(&run::expectation_schema()),
     }
 }
 

@@ -1,12 +1,14 @@
 //! The policy of a gate, a YAML file.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
+use crate::case::wrong_yaml;
 use crate::checks::duration::Span;
 use crate::outcome::{Conformance, Limit, Profile};
 use crate::verdicts::Versions;
@@ -149,9 +151,9 @@ pub struct Baseline {
 pub struct Share(f64);
 
 impl Policy {
-    /// Reads the text of a policy.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let policy: Self = yaml::read(text).map_err(|fault| fault.to_string())?;
+    /// Reads the text of a policy. The path names it in messages.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, String> {
+        let policy: Self = yaml::read(text).map_err(|fault| wrong_yaml(path, text, &fault))?;
         policy.fault().map_or(Ok(policy), Err)
     }
 

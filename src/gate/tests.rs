@@ -2,6 +2,8 @@
 
 mod policies;
 
+use std::path::Path;
+
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 
 use super::{Gate, Policy, Ruling, Unusable, judge};
@@ -55,7 +57,7 @@ fn series(name: &str, reports: usize, percent: usize, others: usize) -> Vec<Name
 }
 
 fn policy(text: &str) -> Policy {
-    Policy::parse(text).expect("it is a policy")
+    Policy::parse(Path::new("p.yaml"), text).expect("it is a policy")
 }
 
 fn judged(text: &str, reports: &[NamedReport]) -> Gate {
@@ -345,15 +347,9 @@ fn a_wrong_policy_is_refused_with_its_place() {
     for (text, expected) in [
         ("", "it requires nothing; begin with"),
         ("{}", "it requires nothing"),
-        (
-            "max-know: 0",
-            "unknown field `max-know`, expected one of `profiles`, `max-known`",
-        ),
-        ("max-known: 0\nskips: {most: 1}", "line 2"),
-        (
-            "profiles: {cash: conformant}",
-            "expected one of `cache`, `hint`, `observer`",
-        ),
+        ("max-know: 0", "unknown key `max-know`"),
+        ("max-known: 0\nskips: {most: 1}", "p.yaml:2:9"),
+        ("profiles: {cash: conformant}", "did you mean `cache`?"),
         (
             "profiles: {cache: error}",
             "expected one of `conformant`, `partial`",
@@ -370,10 +366,10 @@ fn a_wrong_policy_is_refused_with_its_place() {
             "forbidden-versions: [{runtime: a, version: '2', reason: b}]",
             "no comparison of versions",
         ),
-        ("baseline: {}", "missing field `alpha`"),
+        ("baseline: {}", "missing key `alpha`"),
         ("- 1", "a policy: a mapping with"),
     ] {
-        let fault = Policy::parse(text).unwrap_err();
+        let fault = Policy::parse(Path::new("p.yaml"), text).unwrap_err();
         assert!(fault.contains(expected), "{text}: {fault}");
     }
 }

@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::guarantee::Guarantee;
@@ -22,7 +23,7 @@ macro_rules! kinds {
     )+) => {
         /// The problem, by a stable key.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        #[derive(Serialize)]
+        #[derive(Serialize, JsonSchema)]
         pub enum Kind {
             $(#[doc = $meaning] #[serde(rename = $key)] $variant,)+
         }

@@ -96,11 +96,7 @@ pub enum ExpectationsError {
         /// The probable intention of the user; empty if unknown.
         hint: &'static str,
     },
-    #[error(
-        "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
-         and `link`, and may have `when`, `in`, `finding`, `sometimes`, `rate`, `at-most`, `fixed-in` \
-         and `expires`"
-    )]
+    #[error("the expectation file {path}: {fault}")]
     Parse {
         path: PathBuf,
         /// The position and the problem.

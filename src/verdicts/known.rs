@@ -7,9 +7,13 @@ mod texts;
 mod when;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
+use crate::case::wrong_yaml;
 use crate::history::{ExpectationFile, HostInstant};
 use crate::outcome::{Kind, Outcome, Seen, Verdict};
 use crate::yaml;
@@ -25,7 +29,7 @@ pub use when::{RuntimeFacts, Versions, When};
 pub(super) const WATCH: &str = "watch";
 
 /// The known failures of one runtime.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a file with `runtime:` and `known:`")]
 pub struct Known {
     /// The runtime's name for itself, or `any`; a written file also has its version.
@@ -232,7 +236,8 @@ impl Known {
 
     /// Reads the text of an expectation file.
     pub fn parse(file: &ExpectationFile) -> Result<Self, String> {
-        let known: Self = yaml::read(&file.text).map_err(|fault| fault.to_string())?;
+        let known: Self = yaml::read(&file.text)
+            .map_err(|fault| wrong_yaml(Path::new(&file.path), &file.text, &fault))?;
         match known.fault() {
             Some(fault) => Err(fault),
             None => Ok(Self {
@@ -294,6 +299,12 @@ impl Known {
             ))
         })
     }
+}
+
+/// The JSON Schema of an expectation file.
+pub fn schema() -> Schema {
+    let settings = SchemaSettings::draft2020_12();
+    settings.into_generator().into_root_schema_for::<Known>()
 }
 
 fn pages(entries: &[&KnownFailure]) -> BTreeSet<String> {

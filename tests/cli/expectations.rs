@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::suite::{Ended, suite};
@@ -55,6 +56,50 @@ fn expectations_that_are_built_in_are_taken_by_the_runtime() {
     suite(args)
         .run()
         .fails(0, &["there are no built-in expectations for model"]);
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_shown_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "runtime: model\nknown:\n  - case: ORD-01\n    reason: it\n    lnk: it\n";
+    fs::write(folder.path().join("known.yaml"), text).unwrap();
+    let message = "the expectation file known.yaml: unknown key `lnk`\n";
+    let place = [
+        "known.yaml:5:5",
+        "5 |     lnk: it\n",
+        "^^^",
+        "did you mean `link`?",
+    ];
+    let args = ["SBX-01", "--expectations", "known.yaml"];
+    model(&folder, &args).fails(2, &[&[message][..], &place].concat());
+}
+
+#[test]
+fn an_expectation_file_has_a_schema() {
+    let schema = suite(["schema", "expectations"]).run().succeeds();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let read = |text: &str| serde_yaml::from_str::<Value>(text).unwrap();
+    for runtime in ["containerd", "cri-o"] {
+        let path = format!(
+            "{}/ci/expectations/{runtime}.yaml",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let file = read(&fs::read_to_string(path).unwrap());
+        let faults: Vec<String> = validator
+            .iter_errors(&file)
+            .map(|it| it.to_string())
+            .collect();
+        assert_eq!(faults, Vec::<String>::new());
+    }
+    for wrong in [
+        "{runtime: x, known: [{case: ORD-01, reason: it}]}",
+        "{runtime: x, known: [{case: ORD-01, reason: it, link: it, finding: no-kind}]}",
+        "{runtime: x, known: [{case: ORD-01, reason: it, link: it, whne: {}}]}",
+        "{known: []}",
+    ] {
+        assert!(!validator.is_valid(&read(wrong)), "{wrong}");
+    }
 }
 
 #[test]

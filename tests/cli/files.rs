@@ -198,8 +198,8 @@ fn a_wrong_expectation_file_is_reported() {
     let path = folder.path().join("known.yaml");
     let known = |entry: &str| format!("runtime: containerd\nknown:\n{entry}");
     for (text, message) in [
-        (String::new(), "`case`, `reason` and `link`"),
-        ("known: yes\n".to_owned(), "line 1"),
+        (String::new(), "missing key `runtime`"),
+        ("known: yes\n".to_owned(), "known.yaml:1:8"),
         (known("  - {case: ORD-01, reason: r}\n"), "link"),
         (
             known("  - {case: ORD-01, reason: r, link: l, color: c}\n"),

@@ -118,8 +118,8 @@ fn what_cannot_be_judged_is_wrong_usage() {
     let folder = reports();
     let gate = |policy: &str, report: &str| inside(&folder, &["gate", "--policy", policy, report]);
     write(&folder, "p.yaml", "max-known: 0\nskip: 1\n");
-    let message = "error: read the policy p.yaml: unknown field `skip`, expected one of `profiles`";
-    gate("p.yaml", "good.json").fails(2, &[message, "at line 2 column 1"]);
+    let message = "error: read the policy p.yaml: unknown key `skip`";
+    gate("p.yaml", "good.json").fails(2, &[message, "did you mean `skips`?", "p.yaml:2:1"]);
     gate("none.yaml", "good.json").fails(2, &["error: read the policy none.yaml: No such file"]);
     write(&folder, "p.yaml", "max-known: 0");
     gate("p.yaml", "none.json").fails(2, &["error: read the report none.json: No such file"]);

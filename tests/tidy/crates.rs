@@ -84,6 +84,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/checks/",
             "src/doctor/finding/",
             "src/gate/policy/",
+            "src/verdicts/known/",
             "src/history/container/", // Words of case files, too.
             "src/history/entry/",
             "src/history/messages/no_event_call/",

@@ -44,6 +44,7 @@ pub(super) const USES: &[(&str, &[&str])] = &[
     (
         "gate",
         &[
+            "case",
             "checks",
             "outcome",
             "report",

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
@@ -402,7 +401,10 @@ fn the_schema_takes_what_can_be_read() {
         "[1]",
     ] {
         assert!(!valid(wrong), "{wrong}");
-        assert!(Policy::parse(wrong).is_err(), "{wrong}");
+        assert!(
+            Policy::parse(Path::new("p.yaml"), wrong).is_err(),
+            "{wrong}"
+        );
     }
     assert_eq!(
         policy("latencies: [{limit: call, p50: 3s}]").latencies[0].p50,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::UNIX_EPOCH;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::texts::{Signatures, Texts};
@@ -18,7 +19,7 @@ const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
 const MOST_RUNS: u32 = 1_000_000;
 
 /// A day in UTC, such as `2026-12-31`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Day {
     text: String,
@@ -26,7 +27,7 @@ pub struct Day {
 }
 
 /// The rate of lost races, in a number of runs, such as `2/20`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rate {
     /// The number of runs with the race; at least one.
@@ -36,7 +37,7 @@ pub struct Rate {
 }
 
 /// The maximum rate of a race, by the number of containers: at most `5/1000` containers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Bound {
     pub found: u32,
@@ -51,7 +52,7 @@ const FEWEST_FINDINGS: usize = 3;
 /// would fail by chance if all races were at their bounds.
 const BY_CHANCE: f64 = 1e-4;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[serde(expecting = "an entry with `case`, `reason` and `link`")]
 pub struct KnownFailure {

@@ -114,7 +114,7 @@ fn invalid_days_and_rates_are_refused() {
     for (keys, expected) in [
         (", expires: soon", "`soon` is no day such as `2026-12-31`"),
         (", rate: 20/20", "`20/20` is no rate such as `2/20`"),
-        (", until: 2026-12-31", "unknown field `until`"),
+        (", until: 2026-12-31", "unknown key `until`"),
     ] {
         let fault = parse(keys).unwrap_err();
         assert!(fault.contains(expected), "{fault}");
@@ -351,11 +351,11 @@ fn what_is_wrong_in_a_finding_is_refused_with_what_to_write() {
         ),
         (
             "runtime: a\nknown:\n- {case: X, reason: r, link: l, actual: it has not come}\n",
-            "known[0]",
+            "known.yaml:3:33",
         ),
         (
             "{runtime: a, known: [{case: X, reason: r, link: l, actual: it has not come}]}",
-            "unknown field `actual`",
+            "unknown key `actual`",
         ),
     ] {
         let path = "known.yaml".to_owned();

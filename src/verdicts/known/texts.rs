@@ -1,11 +1,14 @@
 //! One text or several, in an entry of an expectation file. In a text `…` matches any part that
 //! changes from run to run: a time, an id.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::outcome::Signature;
+use crate::outcome::{Kind, Signature};
 
 /// Matches any text.
 const ANYTHING: char = '…';
@@ -16,7 +19,30 @@ const SHORTEST_ID: usize = 12;
 /// The maximum number of digits of a count; a longer number is a time in nanoseconds or a pid.
 const LONGEST_COUNT: usize = 4;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One or several, as a file has them.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it is only a schema")]
+enum OneOrMore<T> {
+    One(T),
+    More(Vec<T>),
+}
+
+/// A finding, as a file has it.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it is only a schema")]
+enum Finding {
+    Key(Kind),
+    Values {
+        kind: Kind,
+        #[serde(flatten)]
+        values: BTreeMap<String, Value>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "OneOrMore<String>")]
 pub struct Texts(Vec<String>);
 
 impl Texts {
@@ -41,7 +67,8 @@ impl Texts {
 }
 
 /// At least one finding, as a pattern. In its texts `…` matches any part that changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "OneOrMore<Finding>")]
 pub struct Signatures(Vec<Signature>);
 
 impl Signatures {

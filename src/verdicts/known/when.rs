@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::texts::Texts;
@@ -13,7 +14,7 @@ use crate::history::RunInfo;
 pub(super) struct Version(Vec<u64>);
 
 /// A range of versions, such as `<2.3` or `>=1.7, <2.2`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Versions {
     text: String,
@@ -29,7 +30,7 @@ const CGROUPS: [(&str, &str); 3] = [("v1", "1"), ("v2", "2"), ("hybrid", "hybrid
 /// The words for cgroup drivers.
 const CGROUP_DRIVERS: [&str; 2] = ["cgroupfs", "systemd"];
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
