@@ -43,7 +43,7 @@ use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, Writer};
 
-use super::printable::utc;
+use super::printable::{is_short_id, utc};
 use super::text::{cause, failure_in_full};
 use crate::escape::is_unprintable;
 use crate::history::CgroupDriver;
@@ -80,7 +80,9 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     // A run without outcomes has a test case that is none.
     let lists = iter::once(properties_of_suite(report)).chain(of_cases);
     let lists = lists.chain([Vec::new()]);
-    insert(&xml, lists, &mut out)?;
+    let skipped = report.outcomes.iter().map(result);
+    let skipped = skipped.filter(|result| matches!(result, TestResult::SkippedWithCause { .. }));
+    insert(&xml, skipped.count(), lists, &mut out)?;
     writeln!(out)
 }
 
@@ -226,6 +228,20 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
     properties
 }
 
+/// The cause without ids, so that the message of one failure is the same in all runs.
+fn message(outcome: &Outcome) -> String {
+    let mut message = String::new();
+    for word in cause(outcome).split(' ') {
+        let id = word.strip_prefix('(').and_then(|word| word.split_once(')'));
+        match id.filter(|(id, _)| is_short_id(id)) {
+            Some((_, rest)) => message.push_str(rest),
+            None if message.is_empty() => message.push_str(word),
+            None => message.extend([" ", word]),
+        }
+    }
+    message
+}
+
 /// The guarantees that its violations break.
 fn guarantees(outcome: &Outcome) -> String {
     let broken = outcome.violations.iter();
@@ -242,7 +258,7 @@ fn each_once<'a>(words: impl Iterator<Item = &'a str>) -> String {
 fn result(outcome: &Outcome) -> TestResult {
     let skipped = |type_: &str| TestResult::SkippedWithCause {
         type_: type_.to_owned(),
-        message: attribute(&format!("{type_}: {}", cause(outcome))),
+        message: attribute(&format!("{type_}: {}", message(outcome))),
         cause: None,
     };
     let failure = |type_: &str, message: &str| TestResult::Failure {
@@ -252,14 +268,14 @@ fn result(outcome: &Outcome) -> TestResult {
     };
     match outcome.verdict {
         Verdict::Pass => TestResult::Success,
-        Verdict::Fail => failure(&guarantees(outcome), &cause(outcome)),
+        Verdict::Fail => failure(&guarantees(outcome), &message(outcome)),
         Verdict::UnexpectedPass => {
-            let message = format!("passed, though listed as failing: {}", cause(outcome));
-            failure(outcome.verdict.key(), &message)
+            let text = format!("passed, though listed as failing: {}", message(outcome));
+            failure(outcome.verdict.key(), &text)
         }
         Verdict::Error => TestResult::Error {
             type_: "undecided".to_owned(),
-            message: attribute(&cause(outcome)),
+            message: attribute(&message(outcome)),
             cause: Some(cdata(&failure_in_full(outcome))),
         },
         Verdict::Skip | Verdict::Inconclusive | Verdict::Known => skipped(outcome.verdict.key()),
@@ -294,11 +310,12 @@ impl Property {
     }
 }
 
-/// Writes the document to `out` event by event, with a `properties` element as the first child of
-/// each `testsuite` and `testcase`. `lists` contains the properties of these elements, in the order
-/// of the document.
+/// Writes the document to `out` event by event, with the number of skipped test cases, and with a
+/// `properties` element as the first child of each `testsuite` and `testcase`. `lists`
+/// contains the properties of these elements, in the order of the document.
 fn insert(
     document: &[u8],
+    skipped: usize,
     lists: impl IntoIterator<Item = Vec<Property>>,
     out: impl Write,
 ) -> io::Result<()> {
@@ -309,7 +326,10 @@ fn insert(
     loop {
         match reader.read_event().map_err(io::Error::other)? {
             Event::Eof => return Ok(()),
-            Event::Start(tag) if has_properties(&tag) => {
+            Event::Start(mut tag) if has_properties(&tag) => {
+                if tag.name().as_ref() == b"testsuite" {
+                    tag.push_attribute(("skipped", &*skipped.to_string()));
+                }
                 writer.write_event(Event::Start(tag))?;
                 write_properties(&mut writer, &next())?;
             }

@@ -34,6 +34,11 @@ pub fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
+/// Whether a text has the form of such a beginning.
+pub(super) fn is_short_id(text: &str) -> bool {
+    text.len() == SHORT_ID && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// The text with each id of 64 hexadecimal digits cut as `crictl` cuts it.
 pub(super) fn short_ids(text: &str) -> String {
     const DIGITS: usize = 64;

@@ -7,12 +7,16 @@ use std::fmt::{self, Write};
 use super::causes::{Group, by_cause, ids};
 use super::printable::{cut, printable, short_ids, span};
 use super::standings::write_standings;
-use super::text::{REASON, Text, cause, word};
+use super::text::{REASON, Text, cause, whole_cause, word};
 use crate::history::MODEL;
 use crate::outcome::{Limit, Outcome, REMOVED, RunReport, Verdict};
 
 /// The maximum number of lines of one kind, such as failed outcomes.
 const LISTED: usize = 50;
+
+/// The length of a line about skipped cases, in characters, if their ids leave room for a reason.
+/// The reasons are whole in a verbose summary and in the reports.
+const LINE: usize = 96;
 
 /// The closing lines of a run: the selection, the count of each verdict, and the outcomes that need
 /// a look, by cause; if it is verbose, one by one. Wrapped for a terminal with these columns.
@@ -58,7 +62,9 @@ fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Res
     let leftovers = report.outcomes.iter().flat_map(|outcome| {
         let label = outcome.label();
         let in_words = move |left: &String| match left.strip_prefix(REMOVED) {
-            Some(left) => format!("  {REMOVED}{}, of {label}", cut(left, REASON)),
+            Some(left) => {
+                format!("  {REMOVED}{}, of {label}", cut(&short_ids(left), REASON))
+            }
             None => format!("  left over by {label}: {}", cut(left, REASON)),
         };
         outcome.leftovers.iter().map(in_words)
@@ -98,10 +104,15 @@ fn write_advice(text: &mut Text, report: &RunReport, verbose: bool) {
 fn of_cause(group: &Group<'_>) -> String {
     let first = group.outcomes[0];
     let Group { kind, outcomes } = group;
+    let (word, ids) = (word(first.verdict), ids(outcomes));
+    if first.verdict == Verdict::Skip {
+        let start = format!("  {word}: {ids}: ");
+        let room = LINE.saturating_sub(start.chars().count());
+        return start + &cut(&cause(first), room.max(REASON / 4));
+    }
     if outcomes.len() == 1 {
         return in_one_line(first);
     }
-    let (word, ids) = (word(first.verdict), ids(outcomes));
     let Some(kind) = kind else {
         return format!("  {word}: {ids}: {}", cause(first));
     };
@@ -146,7 +157,11 @@ fn in_one_line(outcome: &Outcome) -> String {
         printable(&outcome.id),
         outcome.label(),
     );
-    let cause = cause(outcome);
+    let cause = match outcome.verdict {
+        // It says what to do.
+        Verdict::Skip => whole_cause(outcome),
+        _ => cause(outcome),
+    };
     let known = outcome.hint.as_ref().map(|_| " (known)");
     format!(
         "  {word}: {id} {label}: {cause}{}",
@@ -427,12 +442,18 @@ mod tests {
         let summary = summary(&report, false, 100);
         let skips = summary.lines().filter(|line| line.contains("skipped:"));
         let skips: Vec<_> = skips.collect();
-        let alone = "  skipped: ORD-02 order::four-events: no network";
+        let alone = "  skipped: ORD-02: no network";
         assert_eq!(skips, ["  skipped: ORD-01 ORD-03: no events", alone]);
         report.outcomes = (0..1_000)
             .map(|nth| skipped(&format!("ORD-{nth}"), "no events"))
             .collect();
         let summary = super::summary(&report, false, 100);
         assert!(summary.contains("and 750 more: no events"), "{summary}");
+        let long = "a long reason, and at its end what to do: allow it";
+        report.outcomes = vec![skipped("ORD-01", &long.repeat(5))];
+        let short = super::summary(&report, false, 100);
+        let line = short.lines().find(|line| line.contains("skipped:"));
+        assert!(line.is_some_and(|line| line.ends_with('…')), "{short}");
+        assert!(super::summary(&report, true, 1_000).contains("allow it\n"));
     }
 }

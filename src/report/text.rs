@@ -118,8 +118,17 @@ fn details(outcome: &Outcome, shown: Shown, columns: usize) -> String {
 
 /// The reason for the outcome, on one line: its reason, or the first rule that it breaks.
 pub fn cause(outcome: &Outcome) -> String {
+    cause_within(outcome, REASON)
+}
+
+/// The same, practically whole.
+pub(super) fn whole_cause(outcome: &Outcome) -> String {
+    cause_within(outcome, VALUE)
+}
+
+fn cause_within(outcome: &Outcome, limit: usize) -> String {
     match (&outcome.reason, outcome.violations.first()) {
-        (Some(reason), _) => cut(&short_ids(reason), REASON),
+        (Some(reason), _) => cut(&short_ids(reason), limit),
         (None, Some(violation)) => {
             let more = match outcome.violations.len() {
                 1 => String::new(),
@@ -131,8 +140,8 @@ pub fn cause(outcome: &Outcome) -> String {
                 format!("{}, ", printable(&violation.rule))
             };
             let (subject, actual) = (
-                cut(&short_ids(&violation.subject), REASON),
-                cut(&short_ids(&violation.actual()), REASON),
+                cut(&short_ids(&violation.subject), limit),
+                cut(&short_ids(&violation.actual()), limit),
             );
             let broke = outcome.breaks(violation);
             format!("broke {broke}: {rule}{subject}: {actual}{more}")

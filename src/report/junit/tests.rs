@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 use roxmltree::{Document, Node};
 
-use super::{Property, attribute, cdata, insert, write, xml_text};
+use super::{Property, attribute, cdata, insert, message, write, xml_text};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::report::fixture::{AWKWARD, failed, fixture, outcome, violation};
 
@@ -156,6 +156,21 @@ fn ten_thousand_cases_are_all_there() {
 }
 
 #[test]
+fn a_message_has_no_ids() {
+    let mut outcome = failed();
+    let id = "3f2a9c81d0e4b765".repeat(4);
+    for (subject, expected) in [
+        (format!("c ({id}) in ORD-01"), "c in ORD-01: it"),
+        (format!("c ({id})"), "c: it"),
+        ("c (of them)".to_owned(), "c (of them): it"),
+    ] {
+        outcome.violations = vec![violation("it")];
+        outcome.violations[0].subject = subject;
+        assert_eq!(message(&outcome), format!("broke Current: {expected}"));
+    }
+}
+
+#[test]
 fn all_violations_of_a_case_are_reported() {
     let mut report = fixture();
     report.outcomes = vec![failed()];
@@ -169,7 +184,7 @@ fn all_violations_of_a_case_are_reported() {
 #[track_caller]
 fn check(document: &str, lists: Vec<Vec<Property>>, expect: &str) {
     let mut out = Vec::new();
-    insert(document.as_bytes(), lists, &mut out).expect("well-formed");
+    insert(document.as_bytes(), 3, lists, &mut out).expect("well-formed");
     assert_eq!(String::from_utf8_lossy(&out), expect);
 }
 
@@ -183,7 +198,7 @@ fn properties_come_first_in_suites_and_cases() {
             vec![Property::new("id", "A")],
             vec![Property::new("id", "B")],
         ],
-        "<testsuites><testsuite id=\"0\">\
+        "<testsuites><testsuite id=\"0\" skipped=\"3\">\
          <properties><property name=\"passed\" value=\"1\"/>\
          <property name=\"failed\" value=\"0\"/></properties>\
          <testcase name=\"a\"><properties><property name=\"id\" value=\"A\"/></properties>\
@@ -210,7 +225,7 @@ fn all_else_stays_as_it_was() {
 
 #[test]
 fn what_is_no_xml_is_refused() {
-    let inserted = insert(b"<testsuites></testcase>", [], Vec::new());
+    let inserted = insert(b"<testsuites></testcase>", 0, [], Vec::new());
     assert!(inserted.is_err());
 }
 
