@@ -39,7 +39,9 @@ impl Group<'_> {
 
 /// The groups of these outcomes, the largest first.
 pub(super) fn by_cause<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<Group<'a>> {
-    let outcomes: Vec<&Outcome> = outcomes.collect();
+    let mut outcomes: Vec<&Outcome> = outcomes.collect();
+    // Cases end in any order.
+    outcomes.sort_by_key(|outcome| (&outcome.id, outcome.repetition));
     let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
     for outcome in &outcomes {
         for kind in kinds(outcome) {
@@ -76,7 +78,10 @@ pub(super) fn by_cause<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<G
         };
         group.outcomes.sort_by_key(clearest);
     }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.outcomes.len()));
+    groups.sort_by_key(|group| {
+        let is_of_rule = group.outcomes[0].is_invariant();
+        (std::cmp::Reverse(group.outcomes.len()), is_of_rule)
+    });
     groups
 }
 
@@ -210,6 +215,23 @@ mod tests {
         );
         // A case that fails of this alone proves it best.
         assert_eq!(&*by_cause(outcomes.iter())[0].outcomes[0].id, "ORD-02");
+    }
+
+    #[test]
+    fn the_order_in_which_cases_end_changes_nothing() {
+        let numbered = |repetition| Outcome {
+            repetition: Some(repetition),
+            ..with("ORD-01", &[Kind::RefutedWait])
+        };
+        let other = with("ORD-02", &[Kind::MissingStopped]);
+        let mut outcomes = [numbered(1), numbered(2), other.clone(), other];
+        let text = failures(&outcomes, false, 100);
+        outcomes.reverse();
+        assert_eq!(failures(&outcomes, false, 100), text);
+        assert!(
+            text.contains("---- ORD-01 order::it#1, one of 2 "),
+            "{text}"
+        );
     }
 
     #[test]
