@@ -1,7 +1,8 @@
 //! The catalogue of the suite: requirements, the cases and invariants that check them, the defects
 //! that they must notice, and the known failures of runtimes.
 //!
-//! Pure and independent of any run; known failures come from the built-in expectation files.
+//! Pure and independent of any run; known failures come from the built-in expectation files, and
+//! the pages about them from `ci/findings`.
 
 mod page;
 #[cfg(test)]

@@ -58,7 +58,7 @@
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; the only module with gRPC | files, history, host, recorder |
 //! | [`model`] | a conformant runtime without containers, with optional defects | history, host, terminal, workload, cri |
-//! | [`catalogue`] | requirements, the cases and invariants that check them, defects, known failures | all above |
+//! | [`catalogue`] | requirements, the cases and invariants that check them, defects, known failures and their pages | all above |
 //! | [`drive`] | executes the steps of a case, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
 //! | [`matrix`] | runs every defect against the cases that must notice it | all above |
