@@ -15,7 +15,7 @@ use crate::outcome::{Limit, Outcome, REMOVED, RunReport, Verdict};
 const LISTED: usize = 50;
 
 /// The length of a line about skipped cases, in characters, if their ids leave room for a reason.
-/// The reasons are whole in a verbose summary and in the reports.
+/// The reasons are whole where nothing ran, in a verbose summary, and in the reports.
 const LINE: usize = 96;
 
 /// The closing lines of a run: the selection, the count of each verdict, and the outcomes that need
@@ -37,6 +37,7 @@ fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Res
     );
     text.line(&head, 2);
     text.line(&counts(report), 2);
+    let ran = report.outcomes.iter().any(|it| it.verdict != Verdict::Skip);
     for verdict in [
         Verdict::Fail,
         Verdict::UnexpectedPass,
@@ -51,7 +52,9 @@ fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Res
         } else if verdict == Verdict::Known {
             by_page(of_verdict.collect())
         } else {
-            by_cause(of_verdict).iter().map(of_cause).collect()
+            let groups = by_cause(of_verdict);
+            let lines = groups.iter();
+            lines.map(|group| of_cause(group, ran)).collect()
         };
         listed(text, lines.into_iter());
     }
@@ -100,13 +103,16 @@ fn write_advice(text: &mut Text, report: &RunReport, verbose: bool) {
     }
 }
 
-/// The closing line for outcomes with one cause.
-fn of_cause(group: &Group<'_>) -> String {
+/// The closing line for outcomes with one cause. Where nothing ran, the reason is whole.
+fn of_cause(group: &Group<'_>, ran: bool) -> String {
     let first = group.outcomes[0];
     let Group { kind, outcomes } = group;
     let (word, ids) = (word(first.verdict), ids(outcomes));
     if first.verdict == Verdict::Skip {
         let start = format!("  {word}: {ids}: ");
+        if !ran {
+            return start + &whole_cause(first);
+        }
         let room = LINE.saturating_sub(start.chars().count());
         return start + &cut(&cause(first), room.max(REASON / 4));
     }
@@ -451,6 +457,9 @@ mod tests {
         assert!(summary.contains("and 750 more: no events"), "{summary}");
         let long = "a long reason, and at its end what to do: allow it";
         report.outcomes = vec![skipped("ORD-01", &long.repeat(5))];
+        let nothing_ran = super::summary(&report, false, 1_000);
+        assert!(nothing_ran.contains("allow it\n"), "{nothing_ran}");
+        report.outcomes.push(failed());
         let short = super::summary(&report, false, 100);
         let line = short.lines().find(|line| line.contains("skipped:"));
         assert!(line.is_some_and(|line| line.ends_with('…')), "{short}");
