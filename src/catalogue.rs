@@ -165,13 +165,14 @@ impl Catalogue {
         if !texts.is_empty() {
             return Ok(texts.join("\n"));
         }
-        let folded = id.to_ascii_uppercase();
-        let help = case::did_you_mean(&folded, self.ids())
-            .or_else(|| case::did_you_mean(&id.to_ascii_lowercase(), self.names()))
-            .or_else(|| {
-                let pages = Self::finding_names();
-                case::did_you_mean(id, pages.iter().map(String::as_str))
-            });
+        let known: Vec<String> = self.known().collect();
+        let forms = [
+            id.to_ascii_uppercase(),
+            id.to_ascii_lowercase(),
+            id.to_owned(),
+        ];
+        let mut forms = forms.iter();
+        let help = forms.find_map(|it| case::did_you_mean(it, known.iter().map(String::as_str)));
         Err(UnknownId {
             id: id.to_owned(),
             help: help.unwrap_or_else(|| "`--list` and `defects` list all".to_owned()),
@@ -199,24 +200,18 @@ impl Catalogue {
         sheets.chain(self.area_sheet(id)).collect()
     }
 
-    fn ids(&self) -> impl Iterator<Item = &str> {
-        let requirements = self
-            .requirements
-            .iter()
-            .map(|requirement| requirement.id.as_str());
-        self.checkers()
-            .map(|checker| checker.id)
-            .chain(requirements)
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
+    /// The ids and names that can be explained.
+    pub fn known(&self) -> impl Iterator<Item = String> {
+        let checkers: Vec<_> = self.checkers().collect();
+        let requirements = self.requirements.iter().map(|it| it.id.as_str());
         let defects = self.defects.iter().map(|defect| defect.name.as_str());
-        let names = self.checkers().map(|checker| checker.name).chain(defects);
-        let kinds = Kind::ALL.iter().map(|kind| kind.key());
-        let names = names
-            .chain(Guarantee::ALL.map(Guarantee::name))
-            .chain(kinds);
-        names.chain(Profile::ALL.map(Profile::name))
+        let ids = checkers.iter().map(|it| it.id).chain(requirements);
+        let names = checkers.iter().map(|it| it.name).chain(defects);
+        let words = Guarantee::ALL.map(Guarantee::name).into_iter();
+        let words = words.chain(Kind::ALL.iter().map(|kind| kind.key()));
+        let words = words.chain(Profile::ALL.map(Profile::name));
+        let all: Vec<String> = ids.chain(names).chain(words).map(str::to_owned).collect();
+        all.into_iter().chain(Self::finding_names())
     }
 
     fn case_sheet(&self, case: &Case) -> Sheet {

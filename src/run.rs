@@ -50,7 +50,7 @@ pub use crate::verdicts::expectation_schema;
 pub use check::{CheckError, CheckOptions, Reporting, check, timeline, trace};
 pub use clean_up::{Surroundings, with_session};
 pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};
-pub use options::{EXIT_CODES, Exit, Format, Look, ReportOptions, RunOptions};
+pub use options::{EXIT_CODES, Exit, Format, Look, Output, ReportOptions, RunOptions};
 pub use outputs::{JUNIT, OutputError};
 pub use prepare::{PrepareError, image};
 pub use rehearsal::{Rehearsal, rehearse};

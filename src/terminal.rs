@@ -6,6 +6,8 @@
 //!
 //! Two invariants: a closed output never panics, and one that is not read blocks nothing.
 
+use std::borrow::Cow;
+use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +37,21 @@ static ERRORS: LazyLock<Queue> = LazyLock::new(|| Queue::begin(io::stderr()));
 
 /// Whether standard output is an output file.
 static LEAVES_STDOUT: AtomicBool = AtomicBool::new(false);
+
+/// Whether the locale has more characters than ASCII.
+static IS_UTF8: LazyLock<bool> = LazyLock::new(|| {
+    let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+    let mut set = variables
+        .filter_map(env::var_os)
+        .filter(|it| !it.is_empty());
+    set.next().is_some_and(|locale| {
+        let locale = locale.to_string_lossy().to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+});
+
+/// The columns by which a line with two ellipses is longer in ASCII.
+const LONGER_IN_ASCII: usize = 4;
 
 /// The maximum number of drawings per second: each change of a line redraws the status.
 const DRAWINGS: u8 = 200;
@@ -82,14 +99,36 @@ pub fn finish() {
 fn print_now(text: &str) -> io::Result<()> {
     STATUS.aside(|| {
         let _ = ERRORS.settle();
-        OUT.push(text.as_bytes())?;
+        OUT.push(shown(text, io::stdout().is_terminal()).as_bytes())?;
         OUT.settle()
     })
 }
 
 fn say_now(text: &str) -> io::Result<()> {
-    ERRORS.push(text.as_bytes())?;
+    ERRORS.push(shown(text, io::stderr().is_terminal()).as_bytes())?;
     ERRORS.settle()
+}
+
+/// The text as an output shows it: in ASCII on a terminal whose locale has no other characters.
+fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if !is_terminal || text.is_ascii() || *IS_UTF8 {
+        return Cow::Borrowed(text);
+    }
+    let mut ascii = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '…' => ascii.push_str("..."),
+            '→' => ascii.push_str("->"),
+            '│' => ascii.push('|'),
+            '►' => ascii.push('>'),
+            '–' | '─' => ascii.push('-'),
+            'µ' => ascii.push('u'),
+            '≥' => ascii.push_str(">="),
+            letter if letter.is_ascii() => ascii.push(letter),
+            _ => ascii.push('?'),
+        }
+    }
+    Cow::Owned(ascii)
 }
 
 fn coloured(text: &str, choice: ColorChoice) -> String {
@@ -105,7 +144,7 @@ pub fn errors_have_colours() -> bool {
 
 /// Whether a status can be shown: whether standard error is a terminal that can clear a line.
 pub fn has_status() -> bool {
-    let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
+    let is_dumb = env::var_os("TERM").is_some_and(|kind| kind == "dumb");
     io::stderr().is_terminal() && !is_dumb
 }
 
@@ -136,7 +175,8 @@ pub fn columns() -> Option<usize> {
         return None;
     }
     let size = rustix::termios::tcgetwinsize(&out).ok()?;
-    (size.ws_col > 0).then(|| usize::from(size.ws_col))
+    let reserved = if *IS_UTF8 { 0 } else { LONGER_IN_ASCII };
+    (size.ws_col > 0).then(|| usize::from(size.ws_col).saturating_sub(reserved))
 }
 
 /// The columns and rows of the terminal of standard error.
@@ -208,7 +248,7 @@ impl Status {
                 let line = ProgressBar::new_spinner().with_style(self.style.clone());
                 lines.push(self.drawn.add(line));
             }
-            let text = fitting(&printable(text), columns);
+            let text = fitting(&shown(&printable(text), true), columns);
             if lines[nth].message() != text {
                 lines[nth].set_message(text);
             }

@@ -44,7 +44,6 @@ use crate::drive::StreamError;
 use crate::metrics::EndpointError;
 use crate::run::{Exit, RunError};
 
-pub use notice::Output;
 pub use options::WatchOptions;
 pub use session::watch;
 

@@ -10,12 +10,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::StyledStr;
+use clap::builder::{PossibleValuesParser, StyledStr};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::mistakes;
 use super::reports::{CompareArgs, GateArgs, MatrixReportArgs, SchemaArg};
 use super::sonobuoy::SonobuoyArgs;
+use crate::catalogue::Catalogue;
 use crate::doctor::DoctorOptions;
 use crate::explore::ExploreOptions;
 use crate::limits::duration;
@@ -60,6 +61,25 @@ impl Cli {
     /// The command line as help, completions and manual pages show it.
     pub(super) fn shown() -> clap::Command {
         mistakes::hide(Self::command())
+    }
+
+    /// The command line for completions: with the ids and names that its arguments accept.
+    pub(super) fn completed(catalogue: &Catalogue) -> clap::Command {
+        fn complete(command: clap::Command, catalogue: &Catalogue) -> clap::Command {
+            let command = command.mut_args(|argument| {
+                let values: Vec<String> = match argument.get_id().as_str() {
+                    "filter" | "filters" | "skip" => {
+                        catalogue.checkers().map(|it| it.id.to_owned()).collect()
+                    }
+                    "id" => catalogue.known().collect(),
+                    "defect" => faults().map(|it| it.name.to_owned()).collect(),
+                    _ => return argument,
+                };
+                argument.value_parser(PossibleValuesParser::new(values))
+            });
+            command.mut_subcommands(|command| complete(command, catalogue))
+        }
+        complete(Self::shown(), catalogue)
     }
 
     /// Parses arguments that begin with the name of the program.
@@ -189,7 +209,7 @@ pub(super) enum Command {
     /// Print the JSON Schema of a file that the suite reads or writes
     Schema {
         /// Which file
-        #[arg(value_name = "case|report|doctor|policy")]
+        #[arg(value_name = "case|expectations|policy|report|doctor")]
         of: SchemaArg,
     },
     /// Print how fast the counts grow that ci/soak has sampled

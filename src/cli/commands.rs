@@ -24,7 +24,7 @@ use crate::history::codec::StreamDecoder;
 use crate::host::{self, LogDirectory};
 use crate::measure::measure;
 use crate::model::{self, Behaviour, ServeError};
-use crate::run::{self, Endpoints, Exit, RunError, RunOptions, Target};
+use crate::run::{self, Endpoints, Exit, Output, RunError, RunOptions, Target};
 use crate::watch::{WatchOptions, watch};
 use crate::workload::{Image, imported_name};
 use crate::{limits, report, terminal};
@@ -89,13 +89,13 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Growth { samples }) => print(reports::growth(samples)?.as_bytes()),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
-            clap_complete::generate(
-                *shell,
-                &mut Cli::shown(),
-                "cri-event-conformance",
-                &mut script,
-            );
-            print(&script)
+            let mut cli = Cli::completed(&catalogue(None)?);
+            clap_complete::generate(*shell, &mut cli, "cri-event-conformance", &mut script);
+            // clap_complete 4.6 writes the hyphens of the name in two ways, so that bash would
+            // complete no command.
+            let script = String::from_utf8_lossy(&script);
+            let name = "cri__subcmd__event__subcmd__conformance";
+            print(script.replace(name, "cri__event__conformance").as_bytes())
         }
         Some(Command::Man { output_dir }) => manual(output_dir),
     }
@@ -140,7 +140,7 @@ fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
         endpoints => Ok(endpoints?),
     };
     let found = examine(endpoints.as_ref().map_err(String::as_str), options)?;
-    let text = if options.json {
+    let text = if options.json || options.format == Output::Json {
         reports::diagnosis(&found)
     } else {
         found.text()

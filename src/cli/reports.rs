@@ -15,8 +15,7 @@ use crate::gate::{self, Policy, Ruling};
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::fault_named;
 use crate::report::{Comparison, Document, Matrix, NamedReport, html, json};
-use crate::run::{self, Endpoints, Exit};
-use crate::watch::Output;
+use crate::run::{self, Endpoints, Exit, Output};
 use crate::{case, measure, terminal};
 
 const LARGEST_REPORT: u64 = 256 << 20;
@@ -71,7 +70,7 @@ pub(super) enum SchemaArg {
     Case,
     /// A report, as --json writes it
     Report,
-    /// The output of `doctor --json`
+    /// The output of `doctor --format json`
     Doctor,
     /// A policy, as gate reads it
     Policy,

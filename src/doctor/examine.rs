@@ -15,14 +15,17 @@ use crate::cri::{Client, ConnectError, Endpoint};
 use crate::drive::{self, RecordingClient};
 use crate::history;
 use crate::host::{FileTree, Kernel};
-use crate::run::Endpoints;
+use crate::run::{Endpoints, Output};
 
 // Doc comments of fields are the help of options.
 /// The options of `doctor`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DoctorOptions {
-    /// Print JSON; `schema doctor` prints its schema
-    #[arg(long)]
+    /// How to print; `schema doctor` prints the schema of json
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub format: Output,
+    /// The same as `--format json`
+    #[arg(long, hide = true)]
     pub json: bool,
     /// Read the kubelet's effective configuration, which its endpoint /configz serves, through
     /// `kubectl proxy` or from a file

@@ -12,7 +12,7 @@ use crate::run::Exit;
 /// The version of the JSON format.
 pub(super) const FORMAT: u32 = 1;
 
-/// The output of `doctor --json`. Within a format, fields are only ever added.
+/// The output of `doctor --format json`. Within a format, fields are only ever added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "doctor", rename = "doctor")]
 pub struct Diagnosis {

@@ -1,11 +1,10 @@
 //! Failures grouped by cause: one kind of finding that they share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
-use super::printable::printable;
+use super::printable::{printable, wrapped};
 use super::summary::counted;
-use super::text::{failure_at, failure_in_short};
+use super::text::{Text, failure_at, failure_in_short};
 use crate::outcome::{Kind, Outcome, Verdict};
 
 /// The maximum number of lines that show failures in full. The first failure is always shown.
@@ -111,13 +110,20 @@ pub(super) fn ids(outcomes: &[&Outcome]) -> String {
 /// Failed and undecided outcomes in full: all of them, or else one of each cause, as many as fit
 /// into forty lines. Wrapped for a terminal with these columns.
 pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {
-    let mut text = String::new();
+    let in_full = |outcome: &Outcome, same: &str, details: &str| {
+        let mut text = Text::new(columns);
+        text.out.push('\n');
+        let Outcome { id, .. } = outcome;
+        text.line(&format!("---- {id} {}{same} ----", outcome.label()), 5);
+        text.out + details
+    };
     if all {
-        for outcome in outcomes {
-            write_failure(&mut text, outcome, "", &failure_at(outcome, columns));
-        }
-        return text;
+        let all = outcomes.iter();
+        return all
+            .map(|it| in_full(it, "", &failure_at(it, columns)))
+            .collect();
     }
+    let mut text = String::new();
     let groups = by_cause(outcomes.iter());
     let mut omitted = 0;
     for group in &groups {
@@ -126,9 +132,8 @@ pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {
             (count, Some(kind)) => format!(", one of {count} with {kind}"),
             (count, None) => format!(", one of {count} for the same reason"),
         };
-        let mut block = String::new();
         let first = group.outcomes[0];
-        write_failure(&mut block, first, &same, &failure_in_short(first, columns));
+        let block = in_full(first, &same, &failure_in_short(first, columns));
         if text.is_empty() || text.lines().count() + block.lines().count() <= IN_FULL {
             text.push_str(&block);
         } else {
@@ -137,18 +142,10 @@ pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {
     }
     if omitted > 0 {
         let causes = counted(omitted, "other cause is", "other causes are");
-        let _ = writeln!(
-            text,
-            "\n{causes} listed below; --verbose shows each failure"
-        );
+        let note = format!("{causes} listed below; --verbose shows each failure");
+        text.extend(["\n", &wrapped(&note, columns), "\n"]);
     }
     text
-}
-
-fn write_failure(text: &mut String, outcome: &Outcome, same: &str, details: &str) {
-    let (id, label) = (printable(&outcome.id), outcome.label());
-    // Writing to a string cannot fail.
-    let _ = write!(text, "\n---- {id} {label}{same} ----\n{details}");
 }
 
 /// Whether an outcome has details that a line does not show.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::summary::counted;
 use super::timeline::Timeline;
 use crate::history::{ContainerState, Entry, EventKind, Reply, Request, SandboxState, Seq};
 use crate::outcome::{LAST_SHOWN, Outcome, Violation};
@@ -113,7 +114,7 @@ fn windows(count: usize, marked: &BTreeSet<usize>) -> Vec<Range<usize>> {
 }
 
 fn left_out(count: usize) -> Option<String> {
-    (count > 0).then(|| format!("       … {count} entries"))
+    (count > 0).then(|| format!("       … {}", counted(count, "entry", "entries")))
 }
 
 /// The line about evidence that the slice of the history does not contain, if any.

@@ -66,6 +66,7 @@ pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
         let length = word.chars().count();
         let is_command = word.starts_with("::") || word.starts_with("##");
         if nth > 0 && column + 1 + length > width && !is_command {
+            to.truncate(to.trim_end_matches(' ').len());
             let _ = write!(to, "\n{:indent$}", "");
             column = indent;
         } else if nth > 0 {
@@ -75,6 +76,13 @@ pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
         to.push_str(word);
         column += length;
     }
+}
+
+/// The text, wrapped for a terminal with these columns, lines after the first indented by two.
+pub fn wrapped(text: &str, columns: usize) -> String {
+    let mut lines = String::new();
+    wrap(&mut lines, text, columns, 2);
+    lines
 }
 
 /// The time by the host's calendar clock, in UTC.

@@ -9,17 +9,32 @@ use crate::outcome::{Conformance, Guarantee, Keeping, RunReport, Standing};
 /// The sentence about a run of a part of its tier.
 pub(super) const LEFT_OUT: &str = "Cases were left out, so that no profile is more than partial.";
 
-/// A row for each profile for which the runtime was judged. `open` counts skipped, inconclusive and
+/// The columns of a row.
+const ROW: usize = 75;
+
+/// A row, or three lines on a narrow terminal, for each profile for which the runtime was judged. `open` counts skipped, inconclusive and
 /// undecided claims.
 pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Result {
-    writeln!(text, "\n{:>50}{:>22}", "MUST", "SHOULD")?;
-    writeln!(
-        text,
-        "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
-        "profile", "verdict", "kept", "broken", "known", "open", "kept", "broken"
-    )?;
+    let is_wide = text.fits(ROW);
+    text.out.push('\n');
+    if is_wide {
+        writeln!(text, "{:>50}{:>22}", "MUST", "SHOULD")?;
+        writeln!(
+            text,
+            "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
+            "profile", "verdict", "kept", "broken", "known", "open", "kept", "broken"
+        )?;
+    }
     for standing in report.standings() {
         let [kept, broken, known, open, advised, ignored] = standing.counts();
+        if !is_wide {
+            let verdict = words(&standing, report.partial);
+            text.line(&format!("{}: {verdict}", standing.profile), 2);
+            let musts = format!("{kept} kept, {broken} broken, {known} known, {open} open");
+            text.line(&format!("  MUST    {musts}"), 10);
+            text.line(&format!("  SHOULD  {advised} kept, {ignored} broken"), 10);
+            continue;
+        }
         writeln!(
             text,
             "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
@@ -40,18 +55,19 @@ pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Resul
 /// nothing if cases were left out.
 fn write_guarantees(text: &mut Text, report: &RunReport) -> fmt::Result {
     if report.partial {
-        return writeln!(text, "{LEFT_OUT}");
+        text.line(LEFT_OUT, 2);
+        return Ok(());
     }
     let standings = report.standings();
-    write!(text, "\n{:<14}", "guarantee")?;
+    write!(text, "\n{:<12}", "guarantee")?;
     for standing in &standings {
-        write!(text, "{:<10}", standing.profile.to_string())?;
+        write!(text, "{:<9}", standing.profile.to_string())?;
     }
     text.out.truncate(text.out.trim_end().len());
     for guarantee in Guarantee::ALL {
-        write!(text, "\n{guarantee:<14}")?;
+        write!(text, "\n{guarantee:<12}")?;
         for standing in &standings {
-            write!(text, "{:<10}", standing.guarantees[&guarantee])?;
+            write!(text, "{:<9}", standing.guarantees[&guarantee])?;
         }
         text.out.truncate(text.out.trim_end().len());
     }
@@ -143,6 +159,21 @@ mod tests {
             false,
             &expect!["cache partial but for 2 known 1 0 2 1 0 0"],
         );
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_lines_in_place_of_columns() {
+        let mut text = Text::new(40);
+        write_standings(&mut text, &fixture()).unwrap();
+        let cache: Vec<_> = text.out.lines().skip(1).take(4).collect();
+        expect![[r#"
+            cache: non-conformant
+              MUST    3 kept, 1 broken, 1 known, 3
+                      open
+              SHOULD  0 kept, 1 broken"#]]
+        .assert_eq(&cache.join("\n"));
+        let is_long = |line: &&str| line.chars().count() > 40;
+        assert_eq!(text.out.lines().find(is_long), None);
     }
 
     #[test]

@@ -357,19 +357,19 @@ mod tests {
             hint      not judged                      0      0     0     0     1      0
             observer  not judged                      0      0     0     0     0      0
 
-            guarantee     cache     hint      observer
-            Complete      –         –         –
-            Once          –         –         –
-            Ordered       kept      –         –
-            Prompt        –         –         –
-            Truthful      –         –         –
-            Consistent    –         –         –
-            Current       –         –         –
-            Addressed     –         –         –
-            Continuous    –         –         –
-            Independent   –         –         –
-            Recoverable   –         –         –
-            Bounded       –         –         –
+            guarantee   cache    hint     observer
+            Complete    –        –        –
+            Once        –        –        –
+            Ordered     kept     –        –
+            Prompt      –        –        –
+            Truthful    –        –        –
+            Consistent  –        –        –
+            Current     –        –        –
+            Addressed   –        –        –
+            Continuous  –        –        –
+            Independent –        –        –
+            Recoverable –        –        –
+            Bounded     –        –        –
             containerd 2.1.9 keeps 1 of 1 guarantees for cache
         "#]]
         .assert_eq(&summary(&report, false, 100));

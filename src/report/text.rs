@@ -36,6 +36,11 @@ impl Text {
         wrap(&mut self.out, words, WIDTH.min(self.columns), indent);
     }
 
+    /// Whether a line of so many columns fits.
+    pub(super) fn fits(&self, columns: usize) -> bool {
+        columns <= self.columns
+    }
+
     pub(super) fn line(&mut self, content: &str, indent: usize) {
         self.words(content, indent);
         self.out.push('\n');
@@ -47,7 +52,7 @@ impl Text {
             &mut self.out,
             line,
             self.columns,
-            WORDS.min(self.columns / 2),
+            WORDS.min(self.columns / 4),
         );
         self.out.push('\n');
     }

@@ -245,6 +245,7 @@ pub(super) struct Lines {
     /// The number of invariants that hold, without advice. They share a line.
     hold: usize,
     verbose: bool,
+    quiet: bool,
     failures: Vec<Outcome>,
 }
 
@@ -267,6 +268,7 @@ impl Lines {
             repeated: BTreeMap::new(),
             hold: 0,
             verbose: look.verbose,
+            quiet: look.quiet,
             failures: Vec::new(),
         }
     }
@@ -293,7 +295,9 @@ impl Lines {
                 took.clear();
             }
             width = width.min(room - took.len().min(room)).max(SHORTEST_NAME);
-            name = cut(&name, width).into();
+            let id = name.split(' ').next().unwrap_or_default();
+            let has_room = id.chars().count() < width;
+            name = cut(if has_room { &name } else { id }, width).into();
         }
         let style = style(outcome.verdict);
         write!(text, "test {name:width$} ... {style}{word}{style:#}{took}")?;
@@ -336,6 +340,10 @@ impl Renderer for Lines {
         if self.is_terse {
             let style = style(outcome.verdict);
             return format!("{style}{}{style:#}", letter(outcome.verdict));
+        }
+        let is_open = outcome.verdict == Verdict::Error || has_details(outcome);
+        if self.quiet && !is_open {
+            return String::new();
         }
         let holds = outcome.verdict == Verdict::Pass && outcome.advice.is_empty();
         if outcome.is_invariant() && holds && !self.verbose {

@@ -4,12 +4,16 @@
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
+use std::ffi::OsStr;
+use std::fmt::{self, Display};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::builder::{EnumValueParser, OsStringValueParser, Resettable, TypedValueParser};
+use clap::builder::{PossibleValue, StyledStr};
+use clap::error::{ContextKind, ContextValue, Error};
+use clap::{Arg, Args, ColorChoice, Command, ValueEnum};
 
 use super::Target;
 use super::console::ConsoleOptions;
@@ -89,6 +93,18 @@ fn all_known(report: &RunReport) -> String {
     }
 }
 
+/// The format of a text that is not the result of a run. The help of the option lists only the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Lines for people.
+    #[value(help = Resettable::Reset)]
+    #[default]
+    Text,
+    /// JSON.
+    #[value(help = Resettable::Reset)]
+    Json,
+}
+
 /// The format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -101,6 +117,49 @@ pub enum Format {
     Json,
     /// One line per case, and annotations of a GitHub workflow for new failures
     Github,
+}
+
+impl Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
+    }
+}
+
+/// Parses a [`Format`]; for the name of a report it names the option that writes that report.
+#[derive(Clone)]
+struct FormatParser;
+
+impl TypedValueParser for FormatParser {
+    type Value = Format;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Format, Error> {
+        let parser = EnumValueParser::<Format>::new();
+        parser
+            .parse_ref(command, argument, value)
+            .map_err(|mut fault| {
+                let option = match value.to_str() {
+                    Some("junit" | "xml") => "--junit",
+                    Some("html") => "--html",
+                    Some("markdown" | "md") => "--markdown",
+                    _ => return fault,
+                };
+                let tip = format!("`{option} FILE` writes this report; `-` is standard output");
+                let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+                fault.insert(ContextKind::Suggested, tip);
+                fault
+            })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = Format::value_variants().iter();
+        Some(Box::new(values.filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 // Doc comments of fields are the help of options.
@@ -172,11 +231,15 @@ pub struct RunOptions {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Look {
     /// How to print results
-    #[arg(long, value_enum, default_value_t = Format::Pretty, help_heading = "Output")]
+    #[arg(long, default_value_t = Format::Pretty, help_heading = "Output")]
+    #[arg(value_parser = FormatParser)]
     pub format: Format,
     /// Show each failure and advice in full, not one failure of each cause
     #[arg(long, short, help_heading = "Output")]
     pub verbose: bool,
+    /// List only the cases that failed or are undecided
+    #[arg(long, short, help_heading = "Output", conflicts_with = "verbose")]
+    pub quiet: bool,
 }
 
 /// How verdicts are reported.

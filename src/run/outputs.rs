@@ -252,7 +252,7 @@ pub(super) fn conclude(
         Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
         exit => exit,
     };
-    summary.push_str(&exit.describe(report));
+    summary.push_str(&report::wrapped(&exit.describe(report), columns));
     summary.push('\n');
     // The report already contains a closed output as a fault.
     let _ = match look.format {

@@ -7,8 +7,6 @@ use std::io;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use clap::ValueEnum;
-use clap::builder::Resettable;
 use serde::Serialize;
 
 use super::stream::{KUBELETS_GAVE_UP, Throttle};
@@ -16,6 +14,7 @@ use crate::escape::printable_json;
 use crate::history::HostInstant;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::report::{cut, printable, rfc3339, short_id, signed_span, span};
+use crate::run::Output;
 use crate::terminal;
 
 /// A container or a sandbox, and its pod.
@@ -127,18 +126,6 @@ pub struct Summary {
     pub relists: u64,
     /// Relists of one pod, each after a sync that is inferred or after a hint.
     pub pod_relists: u64,
-}
-
-/// The format of notices. The help of the option lists only the values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// Lines for people.
-    #[value(help = Resettable::Reset)]
-    #[default]
-    Text,
-    /// One JSON object a line.
-    #[value(help = Resettable::Reset)]
-    Json,
 }
 
 #[derive(Serialize)]

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::notice::Output;
 use crate::limits;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::outcome::{Level, Outcome, Profile, RunReport, Verdict};
 use crate::plan::{ProfileChoice, Selection};
-use crate::run::{Exit, ReportOptions};
+use crate::run::{Exit, Output, ReportOptions};
 
 // Doc comments of fields are the help of options.
 /// The options of `watch`.

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::announce::{self, announce, refuse_theft};
-use super::notice::{Notice, Output, Shown, show};
+use super::notice::{Notice, Shown, show};
 use super::observer::Observer;
 use super::options::WatchOptions;
 use super::processes::Processes;
@@ -34,7 +34,7 @@ use crate::host::Kernel;
 use crate::metrics::{Endpoint, Metrics};
 use crate::oracle::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::recorder::{Overrun, Reader, Recorder};
-use crate::run::{Connected, Exit, RunError, Target};
+use crate::run::{Connected, Exit, Output, RunError, Target};
 use crate::verdicts::WatchNews;
 use crate::{host, limits, terminal};
 

@@ -1,7 +1,9 @@
 //! Help, completions, the image, colours, and a closed output.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::suite::suite;
 
@@ -143,6 +145,42 @@ fn completions_are_printed_for_each_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = suite(["completions", shell]).run().succeeds();
         assert!(script.contains("runtime-endpoint"), "{shell}");
+    }
+}
+
+#[test]
+fn bash_completes_commands_ids_and_defects() {
+    let script = suite(["completions", "bash"]).run().succeeds();
+    for (words, expected) in [
+        (["", "expl"], "explain"),
+        (["", "ORD-0"], "ORD-01"),
+        (["run", "ORD-0"], "ORD-01"),
+        (["explain", "drop-stop"], "drop-stopped"),
+        (["explain", "wrong-or"], "wrong-order"),
+        (["--defect", "drop-stop"], "drop-stopped"),
+    ] {
+        let words = words.join(" ");
+        let words = words.trim();
+        let call = format!(
+            "{script}\nname=cri-event-conformance; COMP_WORDS=($name {words});\
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1));\
+             _cri__event__conformance $name ${{COMP_WORDS[-1]}} ${{COMP_WORDS[-2]}};\
+             echo \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = Command::new("bash");
+        bash.arg("-s").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut bash = bash.spawn().unwrap();
+        bash.stdin
+            .take()
+            .unwrap()
+            .write_all(call.as_bytes())
+            .unwrap();
+        let ended = bash.wait_with_output().unwrap();
+        let offered = String::from_utf8_lossy(&ended.stdout);
+        assert!(
+            offered.split_whitespace().any(|it| it == expected),
+            "{words}: {offered}"
+        );
     }
 }
 

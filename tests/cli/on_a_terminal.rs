@@ -112,3 +112,36 @@ fn a_watch_shows_a_table_of_pods_and_leaves_nothing_of_it() {
         assert!(!watch.screen.screen().hide_cursor());
     }
 }
+
+/// Lines that are longer than the terminal have one word that is.
+#[test]
+fn a_failing_run_fits_the_terminal_in_its_locale() {
+    for (columns, locale) in [(40, "C"), (60, ""), (80, "C.UTF-8"), (200, "de_DE.utf8")] {
+        let args = ["-r", "model", "--defect", "drop-stopped", "ORD-", "STP-"];
+        let mut run = on_terminal(columns, &[("LANG", locale), ("NO_COLOR", "1")], args);
+        assert_eq!(run.end(), 1, "{}", run.contents());
+        let text = String::from_utf8_lossy(&run.written);
+        let is_utf8 = locale.to_lowercase().contains("utf");
+        assert_eq!(text.is_ascii(), !is_utf8, "{text}");
+        let columns = usize::from(columns);
+        // The lines before the first case and commands to copy are left to the terminal.
+        let is_free = |line: &str| {
+            ["next: ", "image ", "testing "]
+                .iter()
+                .any(|start| line.starts_with(start))
+        };
+        let is_long = |line: &&str| {
+            let longest = line
+                .split_whitespace()
+                .map(|word| word.chars().count())
+                .max();
+            line.chars().count() > columns && longest.unwrap_or(0) < columns / 2 && !is_free(line)
+        };
+        let lines = text.split(['\r', '\n']);
+        assert_eq!(
+            lines.filter(is_long).collect::<Vec<_>>(),
+            Vec::<&str>::new(),
+            "{columns}"
+        );
+    }
+}

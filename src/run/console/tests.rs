@@ -35,16 +35,7 @@ fn an_undecided_case_is_ignored_and_fails_the_suite() {
 
 const TERMINAL: usize = 84;
 
-fn printed(outcomes: &[Outcome], is_terse: bool) -> String {
-    let format = if is_terse {
-        Format::Terse
-    } else {
-        Format::Pretty
-    };
-    let look = Look {
-        format,
-        verbose: false,
-    };
+fn printed(outcomes: &[Outcome], look: Look) -> String {
     let mut lines = Lines::new(look, 40, Some(TERMINAL));
     let mut text = lines.begin(outcomes.len(), 1);
     for outcome in outcomes {
@@ -67,7 +58,7 @@ fn without_colours(text: &str) -> String {
 }
 
 fn check(outcomes: &[Outcome], expected: &Expect) {
-    let text = printed(outcomes, false);
+    let text = printed(outcomes, Look::default());
     let until_failures: Vec<_> = text
         .lines()
         .take_while(|l| !l.starts_with("----"))
@@ -92,7 +83,19 @@ fn each_verdict_has_its_word_and_only_a_failure_is_called_so() {
             test INV-08 invariant::events-are-prompt      ... ok, but breaks a SHOULD
         "#]],
     );
-    expect![".FusikP."].assert_eq(printed(&fixture().outcomes, true).lines().nth(2).unwrap());
+    let terse = Look {
+        format: Format::Terse,
+        ..Look::default()
+    };
+    expect![".FusikP."].assert_eq(printed(&fixture().outcomes, terse).lines().nth(2).unwrap());
+    let quiet = Look {
+        quiet: true,
+        ..Look::default()
+    };
+    let listed = printed(&fixture().outcomes, quiet);
+    let listed = listed.lines().filter(|line| line.starts_with("test "));
+    let ids: Vec<_> = listed.filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(ids, ["ORD-01", "STP-02", "ORD-02"]);
 }
 
 #[test]
@@ -121,7 +124,7 @@ fn a_line_is_as_long_as_the_terminal_is_wide() {
         reason: Some("why ".repeat(100)),
         ..outcome("ORD-01", "order::four-events", Verdict::Known)
     };
-    let text = printed(&[known], false);
+    let text = printed(&[known], Look::default());
     let longest = text.lines().map(|line| line.chars().count()).max();
     assert_eq!(longest, Some(TERMINAL), "{text}");
 }
