@@ -9,6 +9,7 @@ profile=${CRI_CI_PROFILE:-release}
 suite=$repo/target/${profile/#dev/debug}/cri-event-conformance
 
 build_suite() {
+  [[ -x $suite ]] || say "building the suite, which takes some minutes at first"
   cargo build --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml" --bin cri-event-conformance \
     ${CRI_CI_WITH_TESTS:+--test tidy}
 }

@@ -161,12 +161,11 @@ log_command() {
 
 # run_suite RUNTIME ENDPOINT ARGS...: returns the suite's exit code.
 run_suite() {
-  local out=$repo/target/conformance options=(--expectations builtin) reports
-  reports=(--junit "$out/junit.xml" --json "$out/report.json" --history "$out/history.binpb")
-  [[ ! " ${*:3} " =~ \ --(report-dir|junit|json|history)[\ =] ]] || reports=()
+  local options=(--expectations builtin) reports=(--report-dir "$repo/target/conformance")
+  [[ ! " ${*:3} " =~ \ --(report-dir|junit|json|markdown|html|history)[\ =] ]] || reports=()
   # Expectations that the user names replace the built-in ones; the model has none.
   [[ $1 != model && " ${*:3} " != *" --expectations"[\ =]* ]] || options=()
-  mkdir -p "$out"
+  mkdir -p "$repo/target"
   [[ $1 == model || -n ${launcher[*]} ]] || offer "$1"
   await "${launcher[@]}" "$suite" --runtime-endpoint "$2" "${reports[@]}" "${options[@]}" "${@:3}"
 }

@@ -1,8 +1,8 @@
 //! The failures in a report of this suite.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use roxmltree::{Document, Node};
+use roxmltree::Document;
 
 use super::json::{self, ReadError};
 use super::junit;
@@ -57,7 +57,9 @@ impl Failed {
         let mut failed = Self::default();
         let cases = document.descendants();
         for case in cases.filter(|node| node.has_tag_name("testcase")) {
-            let properties = properties(case);
+            let output = case.children().find(|node| node.has_tag_name("system-out"));
+            let output = output.and_then(|node| node.text()).unwrap_or_default();
+            let properties = junit::properties(output);
             let lacks = |name| {
                 format!(
                     "a test case has no property `{name}` that this suite writes; write the report \
@@ -96,15 +98,6 @@ impl Failed {
             self.cases.extend(broken_in);
         }
     }
-}
-
-/// The properties of a test case, by name.
-fn properties<'a>(case: Node<'a, 'a>) -> BTreeMap<&'a str, &'a str> {
-    case.children()
-        .filter(|node| node.has_tag_name("properties"))
-        .flat_map(|node| node.children())
-        .filter_map(|node| Some((node.attribute("name")?, node.attribute("value")?)))
-        .collect()
 }
 
 #[cfg(test)]
@@ -170,13 +163,10 @@ mod tests {
 
     #[test]
     fn a_junit_report_without_properties_is_refused() {
-        for (properties, lacking) in [
-            ("", "`id`"),
-            ("<property name=\"id\" value=\"ORD-01\"/>", "`verdict`"),
-        ] {
+        for (properties, lacking) in [("", "`id`"), ("[[PROPERTY|id=ORD-01]]\n", "`verdict`")] {
             let report = format!(
-                "<testsuites><testsuite><testcase name=\"ORD-01 order::one\"><properties>\
-                 {properties}</properties><error/></testcase></testsuite></testsuites>"
+                "<testsuites><testsuite><testcase name=\"ORD-01 order::one\"><error/><system-out>\
+                 {properties}</system-out></testcase></testsuite></testsuites>"
             );
             let fault = Failed::read(&report).expect_err("it is of an older version");
             let start = format!("a test case has no property {lacking}");

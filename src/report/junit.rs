@@ -8,35 +8,37 @@
 //! | verdict         | element   | `type`                                     |
 //! |-----------------|-----------|--------------------------------------------|
 //! | pass            | none      |                                            |
-//! | fail            | `failure` | the broken guarantees, such as `Complete`  |
+//! | fail            | `failure` | the kinds of its findings, such as `missing-stopped` |
 //! | unexpected pass | `failure` | `unexpected-pass`: the list of known failures is out of date |
 //! | error           | `error`   | `undecided`                                |
-//! | skip            | `skipped` | `skip`                                     |
-//! | inconclusive    | `skipped` | `inconclusive`                             |
-//! | known           | `skipped` | `known`                                    |
+//! | skip            | `skipped` | none: the message begins with `skip`       |
+//! | inconclusive    | `skipped` | none: it begins with `inconclusive`        |
+//! | known           | `skipped` | none: it begins with `known`               |
 //!
 //! A run without outcomes has one test case, `run`, an `error` with the reason.
 //!
 //! The suite's properties are the `runtime`, its `version`, where they are known its `handler` and
 //! its `cgroup-driver`, the verdicts in the profiles, such as `cache.verdict`, their counts, such
-//! as `cache.must.passed`, and the guarantees, such as `cache.Complete`. The properties of a test
-//! case are its `id`, its `verdict`, its `level`, the ids of its `requirements` and, where there
-//! are any, `kinds`, the kinds of its findings, `guarantees`, which these break, and `broken-in`,
-//! the ids of the cases whose histories break an invariant; ids and kinds are separated by spaces.
-//! [`super::Failed`] reads these.
+//! as `cache.must.passed`, the guarantees, such as `cache.Complete`, the `run`, the `suite`, the
+//! `endpoint` and the `image`, and each `fault`. The properties of a test case are its `id`, its
+//! `verdict`, its `level`, the ids of its `requirements` and, where there are any, `kinds`, the
+//! kinds of its findings, `guarantees`, which these break, and `broken-in`, the ids of the cases
+//! whose histories break an invariant; ids and kinds are separated by spaces. They are the first
+//! lines of its `system-out`, each as `[[PROPERTY|name=value]]`: the schema of the xUnit plugin of
+//! Jenkins and that of Maven Surefire 3, which each `testsuite` satisfies, have no properties of a
+//! test case. [`super::Failed`] reads these.
 //!
 //! `message` is one line; everything else is in the element's text, or in `system-out` if the
 //! element has none. All text passes through [`attribute`] or [`cdata`], so that no runtime can
 //! make the document ill-formed. The `junit-report` crate writes the document, escapes markup in
-//! attributes and nothing else, and has no properties: [`insert`] adds them to its output.
+//! attributes and nothing else, and has no properties: [`finish`] adds them to its output.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-use std::fmt::Display;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
-use std::iter;
 use std::str::Chars;
 
 use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
@@ -60,6 +62,9 @@ pub(super) const VERDICT: &str = "verdict";
 /// The property with the ids of the cases whose histories break an invariant.
 pub(super) const BROKEN_IN: &str = "broken-in";
 
+/// The beginning of a line with a property of a test case.
+const PROPERTY: &str = "[[PROPERTY|";
+
 /// The maximum number of attributes of an element; this suite writes nine at most.
 pub(super) const ATTRIBUTES: usize = 100;
 
@@ -71,18 +76,7 @@ pub(super) struct Property {
 
 /// Writes the report as a whole XML document.
 pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
-    let mut document = Report::new();
-    document.add_testsuite(suite(report));
-    // Into memory first: the crate would wrap the writer's errors, and hide a broken pipe.
-    let mut xml = Vec::new();
-    document.write_xml(&mut xml).map_err(io::Error::other)?;
-    let of_cases = report.outcomes.iter().map(properties_of_case);
-    // A run without outcomes has a test case that is none.
-    let lists = iter::once(properties_of_suite(report)).chain(of_cases);
-    let lists = lists.chain([Vec::new()]);
-    let skipped = report.outcomes.iter().map(result);
-    let skipped = skipped.filter(|result| matches!(result, TestResult::SkippedWithCause { .. }));
-    insert(&xml, skipped.count(), lists, &mut out)?;
+    finish(suite(report), &properties_of_suite(report), &mut out)?;
     writeln!(out)
 }
 
@@ -90,9 +84,7 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
 pub fn write_undecided(reason: &str, out: impl Write) -> io::Result<()> {
     let mut suite = TestSuite::new(SUITE);
     suite.testcases.push(undecided(reason));
-    let mut document = Report::new();
-    document.add_testsuite(suite);
-    document.write_xml(out).map_err(io::Error::other)
+    finish(suite, &[], out)
 }
 
 /// One rule of a policy: its name and, if it is not met, the type of the fault and the sentence
@@ -116,9 +108,7 @@ pub fn write_rules(rules: impl Iterator<Item = Ruled>, out: impl Write) -> io::R
             case
         })
         .collect();
-    let mut document = Report::new();
-    document.add_testsuite(suite);
-    document.write_xml(out).map_err(io::Error::other)
+    finish(suite, &[], out)
 }
 
 /// The test case of a run without outcomes.
@@ -129,20 +119,11 @@ fn undecided(reason: &str) -> TestCase {
 }
 
 fn suite(report: &RunReport) -> TestSuite {
-    let about = format!(
-        "run {}\nsuite {}\nendpoint {}\nimage {}\n",
-        report.info.run, report.info.suite, report.info.endpoint, report.image,
-    );
     let mut suite = TestSuite::new(SUITE);
-    SUITE.clone_into(&mut suite.package);
     suite.timestamp = utc(report.began);
     suite.testcases = report.outcomes.iter().map(test_case).collect();
     if report.outcomes.is_empty() {
         suite.testcases.push(undecided(&report.faults.join("\n")));
-    }
-    suite.system_out = Some(cdata(&about));
-    if !report.faults.is_empty() {
-        suite.system_err = Some(cdata(&report.faults.join("\n")));
     }
     suite
 }
@@ -190,6 +171,14 @@ fn properties_of_suite(report: &RunReport) -> Vec<Property> {
         values.into_iter().chain(guarantees)
     });
     properties.extend(standings);
+    properties.extend([
+        Property::new("run", &info.run),
+        Property::new("suite", &info.suite),
+        Property::new("endpoint", &info.endpoint),
+        Property::new("image", &report.image),
+    ]);
+    let faults = report.faults.iter();
+    properties.extend(faults.map(|fault| Property::new("fault", fault)));
     properties
 }
 
@@ -200,7 +189,7 @@ fn test_case(outcome: &Outcome) -> TestCase {
         result: result(outcome),
         classname: Some(attribute(&format!("{SUITE}.{}", outcome.area()))),
         filepath: None,
-        system_out: output(outcome),
+        system_out: Some(output(outcome)),
         system_err: None,
     }
 }
@@ -215,12 +204,11 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
         let requirements = outcome.requirements.join(" ");
         properties.push(Property::new("requirements", requirements));
     }
-    // The findings that convict, in order of discovery.
-    let broken = outcome.violations.iter();
-    let kinds = each_once(broken.map(|broken| broken.mismatch.kind.key()));
-    if !kinds.is_empty() {
-        properties.push(Property::new("guarantees", guarantees(outcome)));
-        properties.push(Property::new("kinds", kinds));
+    if !outcome.violations.is_empty() {
+        let broken = outcome.violations.iter();
+        let guarantees = each_once(broken.map(|broken| outcome.breaks(broken).name()));
+        properties.push(Property::new("guarantees", guarantees));
+        properties.push(Property::new("kinds", kinds(outcome)));
     }
     if !outcome.broken_in.is_empty() {
         properties.push(Property::new(BROKEN_IN, outcome.broken_in.join(" ")));
@@ -242,10 +230,10 @@ fn message(outcome: &Outcome) -> String {
     message
 }
 
-/// The guarantees that its violations break.
-fn guarantees(outcome: &Outcome) -> String {
+/// The kinds of the findings that convict, in order of discovery.
+fn kinds(outcome: &Outcome) -> String {
     let broken = outcome.violations.iter();
-    each_once(broken.map(|broken| outcome.breaks(broken).name()))
+    each_once(broken.map(|broken| broken.mismatch.kind.key()))
 }
 
 /// The words, each once, in the given order, separated by spaces.
@@ -268,7 +256,7 @@ fn result(outcome: &Outcome) -> TestResult {
     };
     match outcome.verdict {
         Verdict::Pass => TestResult::Success,
-        Verdict::Fail => failure(&guarantees(outcome), &message(outcome)),
+        Verdict::Fail => failure(&kinds(outcome), &message(outcome)),
         Verdict::UnexpectedPass => {
             let text = format!("passed, though listed as failing: {}", message(outcome));
             failure(outcome.verdict.key(), &text)
@@ -282,21 +270,35 @@ fn result(outcome: &Outcome) -> TestResult {
     }
 }
 
-/// The text about a case whose element has no text of its own.
-fn output(outcome: &Outcome) -> Option<String> {
+/// The properties, and the text about a case whose element has no text of its own.
+fn output(outcome: &Outcome) -> String {
+    let mut output = String::new();
+    for Property { name, value } in properties_of_case(outcome) {
+        let _ = writeln!(output, "{PROPERTY}{name}={value}]]");
+    }
     let has_text = match outcome.verdict {
         Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error => true,
         Verdict::Pass | Verdict::Skip | Verdict::Inconclusive | Verdict::Known => false,
     };
     let is_empty =
         outcome.violations.is_empty() && outcome.advice.is_empty() && outcome.leftovers.is_empty();
-    (!has_text && !is_empty).then(|| cdata(&failure_in_full(outcome)))
+    if !has_text && !is_empty {
+        output.extend(["\n", &failure_in_full(outcome)]);
+    }
+    cdata(&output)
 }
 
-/// The duration of the case; zero if it would overflow the sum in `junit-report`.
+/// The properties of a test case by name: the first lines of its `system-out`.
+pub(super) fn properties(output: &str) -> BTreeMap<&str, &str> {
+    let lines = output.lines();
+    let lines = lines.map_while(|line| line.strip_prefix(PROPERTY)?.strip_suffix("]]"));
+    lines.filter_map(|line| line.split_once('=')).collect()
+}
+
+/// The duration of the case in milliseconds; zero if it would overflow the sum in `junit-report`.
 fn time(outcome: &Outcome) -> Duration {
-    Duration::try_from(outcome.duration)
-        .ok()
+    let ms = i64::try_from(outcome.duration.as_millis()).ok();
+    ms.map(Duration::milliseconds)
         .filter(|time| *time < Duration::weeks(1_000))
         .unwrap_or_default()
 }
@@ -310,41 +312,59 @@ impl Property {
     }
 }
 
-/// Writes the document to `out` event by event, with the number of skipped test cases, and with a
-/// `properties` element as the first child of each `testsuite` and `testcase`. `lists`
-/// contains the properties of these elements, in the order of the document.
-fn insert(
+/// Writes a document of this suite.
+fn finish(suite: TestSuite, properties: &[Property], out: impl Write) -> io::Result<()> {
+    let results = suite.testcases.iter().map(|case| &case.result);
+    let skipped = results.filter(|result| matches!(result, TestResult::SkippedWithCause { .. }));
+    let skipped = skipped.count();
+    let mut document = Report::new();
+    document.add_testsuite(suite);
+    // Into memory first: the crate would wrap the writer's errors, and hide a broken pipe.
+    let mut xml = Vec::new();
+    document.write_xml(&mut xml).map_err(io::Error::other)?;
+    complete(&xml, skipped, properties, out)
+}
+
+/// Writes the document to `out` event by event: the `testsuite` with the number of skipped test
+/// cases and its properties, and each element without the attributes that the schemas lack.
+fn complete(
     document: &[u8],
     skipped: usize,
-    lists: impl IntoIterator<Item = Vec<Property>>,
+    properties: &[Property],
     out: impl Write,
 ) -> io::Result<()> {
-    let mut lists = lists.into_iter();
-    let mut next = || lists.next().expect("there is a list for each element");
     let mut reader = Reader::from_reader(document);
     let mut writer = Writer::new(out);
     loop {
         match reader.read_event().map_err(io::Error::other)? {
             Event::Eof => return Ok(()),
-            Event::Start(mut tag) if has_properties(&tag) => {
-                if tag.name().as_ref() == b"testsuite" {
-                    tag.push_attribute(("skipped", &*skipped.to_string()));
-                }
+            Event::Start(tag) if tag.name().as_ref() == b"testsuite" => {
+                let mut tag = without(&tag, &["id", "package", "hostname"])?;
+                tag.push_attribute(("skipped", &*skipped.to_string()));
                 writer.write_event(Event::Start(tag))?;
-                write_properties(&mut writer, &next())?;
+                write_properties(&mut writer, properties)?;
             }
-            Event::Empty(tag) if has_properties(&tag) => {
-                writer.write_event(Event::Start(tag.borrow()))?;
-                write_properties(&mut writer, &next())?;
-                writer.write_event(Event::End(tag.to_end()))?;
+            Event::Empty(tag) if tag.name().as_ref() == b"skipped" => {
+                writer.write_event(Event::Empty(without(&tag, &["type"])?))?;
             }
             other => writer.write_event(other)?,
         }
     }
 }
 
-fn has_properties(tag: &BytesStart<'_>) -> bool {
-    matches!(tag.name().as_ref(), b"testsuite" | b"testcase")
+fn without(tag: &BytesStart<'_>, names: &[&str]) -> io::Result<BytesStart<'static>> {
+    let name = String::from_utf8_lossy(tag.name().as_ref()).into_owned();
+    let mut kept = BytesStart::new(name);
+    for attribute in tag.attributes() {
+        let attribute = attribute.map_err(io::Error::other)?;
+        if !names
+            .iter()
+            .any(|name| name.as_bytes() == attribute.key.as_ref())
+        {
+            kept.push_attribute(attribute);
+        }
+    }
+    Ok(kept)
 }
 
 /// Whether a report would take long to parse: the parser compares each attribute of an element with

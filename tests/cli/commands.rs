@@ -36,7 +36,7 @@ fn short_help_is_short() {
         2,
         &[
             "arguments were not provided:",
-            "<case|report|doctor|policy>",
+            "<case|expectations|policy|report|doctor>",
         ],
     );
     let schema = suite(["schema", "--help"]).run().succeeds();

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 use roxmltree::{Document, Node};
 
-use super::{Property, attribute, cdata, insert, message, write, xml_text};
+use super::{Property, attribute, cdata, complete, message, write, xml_text};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::report::fixture::{AWKWARD, failed, fixture, outcome, violation};
 
@@ -68,7 +68,7 @@ fn every_verdict_becomes_its_element() {
     assert_eq!(count(&document, "testcase"), 8);
     assert_eq!(count(&document, "skipped"), 3);
     let failure = element(&document, "ORD-01 order::four-events-in-order", "failure");
-    assert_eq!(failure.attribute("type"), Some("Current"));
+    assert_eq!(failure.attribute("type"), Some("refuted-wait"));
     let known = element(
         &document,
         "SBX-04 sandbox::deleted-names-the-pod",
@@ -111,13 +111,11 @@ fn raw_text_of_a_runtime_cannot_break_the_document() {
     report.faults = vec![AWKWARD.repeat(3), "]]]>]]>".to_owned()];
     let xml = render(&report);
     let document = Document::parse(&xml).expect("well-formed");
-    let is_fault = |node: &Node<'_, '_>| node.has_tag_name("system-err");
-    let faults = document
-        .descendants()
-        .find(is_fault)
-        .expect("faults are reported");
-    let clean = "red  ]]> <b>&amp;\"'\nnext \\u{202e}🦀".repeat(3);
-    assert_eq!(text(faults), format!("{clean}\n]]]>]]>"));
+    let is_fault = |node: &Node<'_, '_>| node.attribute("name") == Some("fault");
+    let faults = document.descendants().filter(is_fault);
+    let faults: Vec<_> = faults.filter_map(|node| node.attribute("value")).collect();
+    let clean = "red  ]]> <b>&amp;\"' ¶ next \\u{202e}🦀".repeat(3);
+    assert_eq!(faults, [&*clean, "]]]>]]>"]);
 }
 
 proptest! {
@@ -182,51 +180,94 @@ fn all_violations_of_a_case_are_reported() {
 }
 
 #[track_caller]
-fn check(document: &str, lists: Vec<Vec<Property>>, expect: &str) {
+fn check(document: &str, properties: &[Property], expect: &str) {
     let mut out = Vec::new();
-    insert(document.as_bytes(), 3, lists, &mut out).expect("well-formed");
+    complete(document.as_bytes(), 3, properties, &mut out).expect("well-formed");
     assert_eq!(String::from_utf8_lossy(&out), expect);
 }
 
 #[test]
-fn properties_come_first_in_suites_and_cases() {
+fn a_suite_has_its_properties_and_no_attribute_that_the_schemas_lack() {
     check(
-        "<testsuites><testsuite id=\"0\"><testcase name=\"a\"/><testcase name=\"b\"><skipped/>\
+        "<testsuites><testsuite id=\"0\" name=\"s\" package=\"p\" hostname=\"h\">\
+         <testcase name=\"a\"/><testcase name=\"b\"><skipped type=\"t\" message=\"m\"/>\
          </testcase></testsuite></testsuites>",
-        vec![
-            vec![Property::new("passed", 1), Property::new("failed", 0)],
-            vec![Property::new("id", "A")],
-            vec![Property::new("id", "B")],
+        &[
+            Property::new("passed", 1),
+            Property::new("<\n\u{1b}[1m\"", 0),
         ],
-        "<testsuites><testsuite id=\"0\" skipped=\"3\">\
-         <properties><property name=\"passed\" value=\"1\"/>\
-         <property name=\"failed\" value=\"0\"/></properties>\
-         <testcase name=\"a\"><properties><property name=\"id\" value=\"A\"/></properties>\
-         </testcase>\
-         <testcase name=\"b\"><properties><property name=\"id\" value=\"B\"/></properties>\
-         <skipped/></testcase></testsuite></testsuites>",
+        "<testsuites><testsuite name=\"s\" skipped=\"3\"><properties>\
+         <property name=\"passed\" value=\"1\"/><property name=\"&lt;\n\u{1b}[1m&quot;\" value=\"0\"/>\
+         </properties><testcase name=\"a\"/><testcase name=\"b\"><skipped message=\"m\"/>\
+         </testcase></testsuite></testsuites>",
     );
 }
 
 #[test]
 fn all_else_stays_as_it_was() {
-    let before = "<?xml version=\"1.0\" encoding=\"utf-8\"?><testcase name=\"&lt;a> &amp;&quot;\">";
-    let after = "<failure message=\"&gt;\"><![CDATA[<testcase>\n  ]]]]><![CDATA[>&amp;]]></failure>\
-                 </testcase>\n";
-    check(
-        &format!("{before}{after}"),
-        vec![vec![Property::new("id", "<\n\u{1b}[1m\"")]],
-        &format!(
-            "{before}<properties><property name=\"id\" value=\"&lt; ¶ &quot;\"/></properties>\
-             {after}"
-        ),
-    );
+    let document = "<?xml version=\"1.0\" encoding=\"utf-8\"?><testcase name=\"&lt;a> &amp;&quot;\">\
+                    <failure message=\"&gt;\"><![CDATA[<testcase>\n  ]]]]><![CDATA[>&amp;]]></failure>\
+                    </testcase>\n";
+    check(document, &[], document);
+}
+
+/// As the schemas of the xUnit plugin and of Surefire demand.
+#[test]
+fn elements_have_the_children_and_attributes_that_jenkins_and_surefire_know() {
+    let empty = RunReport {
+        outcomes: Vec::new(),
+        ..fixture()
+    };
+    for report in [fixture(), empty] {
+        let xml = render(&report);
+        let document = Document::parse(&xml).expect("well-formed");
+        for node in document.descendants().filter(Node::is_element) {
+            let (children, attributes): (&[&str], &[&str]) = match node.tag_name().name() {
+                "testsuites" => (&["testsuite"], &[]),
+                "testsuite" => (
+                    &["properties", "testcase"],
+                    &[
+                        "name",
+                        "tests",
+                        "errors",
+                        "failures",
+                        "timestamp",
+                        "time",
+                        "skipped",
+                    ],
+                ),
+                "properties" => (&["property"], &[]),
+                "property" => (&[], &["name", "value"]),
+                "testcase" => (
+                    &["failure", "skipped", "error", "system-out"],
+                    &["name", "time", "classname"],
+                ),
+                "failure" | "error" => (&[], &["type", "message"]),
+                "skipped" => (&[], &["message"]),
+                "system-out" => (&[], &[]),
+                name => panic!("{name}"),
+            };
+            let found: Vec<_> = node.attributes().map(|it| it.name()).collect();
+            assert_eq!(found, attributes);
+            // In this order.
+            let places = node.children().filter(Node::is_element);
+            let places: Vec<_> = places
+                .map(|it| children.iter().position(|name| it.has_tag_name(*name)))
+                .collect();
+            assert!(places.iter().all(Option::is_some), "{node:?}");
+            assert!(places.is_sorted(), "{node:?}");
+            if let Some(time) = node.attribute("time") {
+                let decimals = time.split_once('.').map_or(0, |(_, rest)| rest.len());
+                assert!(decimals <= 3, "{time}");
+            }
+        }
+    }
 }
 
 #[test]
 fn what_is_no_xml_is_refused() {
-    let inserted = insert(b"<testsuites></testcase>", 0, [], Vec::new());
-    assert!(inserted.is_err());
+    let completed = complete(b"<testsuites></testcase>", 0, &[], Vec::new());
+    assert!(completed.is_err());
 }
 
 #[track_caller]
