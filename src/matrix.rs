@@ -42,6 +42,9 @@ pub struct MatrixOptions {
     /// cases that never fail are accepted
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
+    /// Cases of a file or directory instead of the built-in ones
+    #[arg(long, value_name = "PATH")]
+    pub cases: Option<PathBuf>,
     /// Try each defect on all cases, not only on those that it lists
     #[arg(long)]
     pub all_cases: bool,
@@ -99,9 +102,9 @@ pub struct Matrix {
 }
 
 impl DefectResult {
-    /// Whether all cases and invariants that must notice it have failed.
+    /// Whether all cases and invariants that must notice it have failed, and any at all.
     pub fn is_noticed(&self) -> bool {
-        self.fault.is_none() && self.missing.is_empty()
+        self.fault.is_none() && self.missing.is_empty() && !self.failed.is_empty()
     }
 
     /// Whether the first failure is one that must notice it.

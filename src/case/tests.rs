@@ -32,11 +32,14 @@ fn check(name: &str) {
 }
 
 #[test]
-fn a_user_has_areas_of_their_own_in_folders_of_other_names() {
+fn a_user_has_ids_of_four_letters_anywhere_and_areas_in_folders_of_other_names() {
     let fixture = fixture("unknown-area.yaml");
     let text = fs::read_to_string(fixture).expect("the fixture exists");
     let parsed = |path: &str| parse(&PathBuf::from(path), &text).is_ok();
     assert!(parsed("minerals/a-claim.yaml") && !parsed("order/a-claim.yaml"));
+    let text = text.replace("ORE-01", "MINE-01");
+    let parsed = |path: &str| parse(&PathBuf::from(path), &text).is_ok();
+    assert!(parsed("minerals/a-claim.yaml") && parsed("order/a-claim.yaml"));
 }
 
 macro_rules! bad_cases {
@@ -328,6 +331,8 @@ fn the_cases_on_disk_are_those_that_are_embedded() {
     let embedded = load::embedded().unwrap_or_else(|found| panic!("{found}"));
     assert_eq!(on_disk, embedded);
     assert!(embedded.is_sorted_by(|one, other| one.id < other.id));
+    // Longer ones are of users.
+    assert!(embedded.iter().all(|case| case.id.find('-') == Some(3)));
 }
 
 #[test]

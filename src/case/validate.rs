@@ -129,6 +129,14 @@ const AREAS: &[(&str, &str)] = &[
     ("EXP", "explore"),
 ];
 
+/// The number of letters of an area of the catalogue. Those of users have more, or are in folders
+/// of other names.
+const AREA: usize = 3;
+
+const LONGEST_AREA: usize = 12;
+
+const OF_USERS: &str = "begin the id of a case of yours with four letters or more: `MINE-01`";
+
 /// The needs that a case states; all others follow from its steps and its situation.
 const STATED: [Need; 3] = [Need::Broadcast, Need::NoEvents, Need::Timestamp];
 
@@ -152,10 +160,13 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
     if !is_id(id) {
         found
             .error_at("id", format!("`{id}` is no id"))
-            .help("an id is an area, a hyphen and two digits, such as `ORD-01`");
+            .help("an id is an area, a hyphen and two digits, such as `ORD-01` or `MINE-01`");
         return;
     }
-    let prefix = &id[..3];
+    let (prefix, _) = id.split_once('-').expect("an id has a hyphen");
+    if prefix.len() > AREA {
+        return;
+    }
     match AREAS.iter().find(|(known, _)| *known == prefix) {
         Some((_, folder)) if *folder == place.area => {}
         Some((_, folder)) => found
@@ -163,7 +174,9 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
                 "id",
                 format!("`{id}` is no id for a case in `{}`", place.area),
             )
-            .help(format!("put the file into a folder `{folder}`")),
+            .help(format!(
+                "put the file into a folder `{folder}`, or {OF_USERS}"
+            )),
         // A folder of another name is an area of the user.
         None if !AREAS.iter().any(|(_, folder)| *folder == place.area) => {}
         None => {
@@ -173,9 +186,7 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
             });
             found
                 .error_at("id", format!("there is no area `{prefix}`"))
-                .help(format!(
-                    "{help}; a folder of another name is an area of yours"
-                ));
+                .help(format!("{help}, or {OF_USERS}"));
         }
     }
 }
@@ -244,7 +255,7 @@ fn is_id(id: &str) -> bool {
     else {
         return false;
     };
-    area.len() == 3
+    (AREA..=LONGEST_AREA).contains(&area.len())
         && area.iter().all(u8::is_ascii_uppercase)
         && [tens, ones].iter().all(|digit| digit.is_ascii_digit())
 }
@@ -341,12 +352,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_has_three_letters_two_digits_and_perhaps_one_letter() {
-        for id in ["ORD-01", "OOM-99", "ORD-01a"] {
+    fn an_id_has_three_letters_or_more_two_digits_and_perhaps_one_letter() {
+        for id in ["ORD-01", "OOM-99", "ORD-01a", "ORDE-01", "TWELVELETTER-01"] {
             assert!(is_id(id), "{id}");
         }
         for id in [
-            "", "ORD", "ORD-1", "ORD-001", "ord-01", "ORDE-01", "ORD-01A", "ORD-0a", "ÖRD-01",
+            "",
+            "ORD",
+            "ORD-1",
+            "ORD-001",
+            "ord-01",
+            "OR-01",
+            "THIRTEENCHARS-01",
+            "ORD-01A",
+            "ORD-0a",
+            "ÖRD-01",
         ] {
             assert!(!is_id(id), "{id}");
         }

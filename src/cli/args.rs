@@ -153,7 +153,9 @@ pub(super) enum Command {
         /// Its id or name
         #[arg(required_unless_present = "pages")]
         id: Option<String>,
-
+        /// Cases of a file or directory instead of the built-in ones
+        #[arg(long, value_name = "PATH")]
+        cases: Option<PathBuf>,
         /// Write all that can be explained to a directory, as Markdown pages of an mdBook
         #[arg(long, value_name = "DIR", conflicts_with = "id")]
         pages: Option<PathBuf>,

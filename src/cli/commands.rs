@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ColorChoice;
 use clap::builder::StyledStr;
@@ -56,8 +56,8 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             history, filters, ..
         }) if !filters.is_empty() => print(run::timeline(history, filters)?.as_bytes()),
         Some(Command::Show { history, .. }) => show(history),
-        Some(Command::Explain { id, pages }) => {
-            let catalogue = catalogue(cli.run.cases.as_deref())?;
+        Some(Command::Explain { id, cases, pages }) => {
+            let catalogue = catalogue(cases.as_ref().or(cli.run.cases.as_ref()))?;
             match pages {
                 Some(directory) => write_pages(&catalogue, directory),
                 None => explain(&catalogue, id.as_deref().unwrap_or_default()),
@@ -69,7 +69,8 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
         Some(Command::Defects) => print(reports::defects()?.as_bytes()),
         Some(Command::Matrix(options)) => {
-            let cases = run::read_cases(cli.run.cases.as_deref())?;
+            let cases = options.cases.as_deref().or(cli.run.cases.as_deref());
+            let cases = run::read_cases(cases)?;
             let endpoints = match cli.connection.runtime_endpoint {
                 Some(_) => relayed(cli)?,
                 None => None,
@@ -159,7 +160,8 @@ fn take_walks(cli: &Cli, options: &ExploreOptions) -> Result<Exit, Fault> {
     }
 }
 
-fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {
+fn catalogue(cases: Option<&PathBuf>) -> Result<Catalogue, Fault> {
+    let cases = cases.map(PathBuf::as_path);
     let requirements = run::read_requirements(cases)?;
     let cases = run::read_cases(cases)?;
     Ok(Catalogue::new(

@@ -98,8 +98,11 @@ fn problems(matrix: &Matrix) -> String {
         if let Some(fault) = &noticed.fault {
             let _ = writeln!(text, "NOT RUN      {name}: {fault}");
         } else if !noticed.is_noticed() {
-            let missing = noticed.missing.join(", ");
-            let _ = writeln!(text, "UNNOTICED    {name}: not by {missing}; {failed}");
+            let missing = match &noticed.missing[..] {
+                [] => String::new(),
+                missing => format!("not by {}; ", missing.join(", ")),
+            };
+            let _ = writeln!(text, "UNNOTICED    {name}: {missing}{failed}");
         } else if !noticed.is_precise() {
             let _ = writeln!(text, "IMPRECISE    {name}: {failed}");
         }

@@ -201,3 +201,32 @@ fn a_relay_needs_a_real_runtime() {
     run.run()
         .fails(2, &["--inject needs a real runtime", "--defect"]);
 }
+
+#[test]
+fn the_example_of_a_case_works_as_it_stands() {
+    let text = include_str!("../../cases/README.md");
+    let example = text
+        .split("```")
+        .find_map(|block| block.strip_prefix("yaml\n"));
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("my-case.yaml"), example.unwrap()).unwrap();
+    let own = |args: &[&str]| {
+        let args = [args, &["--cases", "my-case.yaml"]].concat();
+        suite(args).inside(folder.path()).run()
+    };
+    let commands = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("$ cri-event-conformance --cases my-case.yaml ")?;
+        line.split('#').next().map(|args| args.split_whitespace())
+    });
+    let commands: Vec<Vec<&str>> = commands.map(Iterator::collect).collect();
+    let codes: Vec<_> = commands.iter().map(|args| own(args).code).collect();
+    assert_eq!(codes, [0, 0, 1]);
+    let passed = own(&commands[1]).out;
+    assert!(!passed.contains("conformant "), "{passed}");
+    own(&["explain", "MINE-01"]).succeeds();
+    let tried = ["matrix", "drop-stopped", "--clean-runs", "1"];
+    let ended = own(&tried).fails(1, &[]);
+    let unnoticed = "UNNOTICED    drop-stopped-after-a-minute: nothing failed";
+    assert!(ended.out.contains(unnoticed), "{ended:#?}");
+    assert!(ended.out.contains("2 defects, 1 noticed"), "{ended:#?}");
+}
