@@ -116,7 +116,18 @@ impl Matrix {
         self.columns.iter().map(|column| column.names.len()).sum()
     }
 
-    /// A page of Markdown: the rows that do not pass everywhere, then the rest, collapsed.
+    /// The rows in which reports differ or fail, and the title and the rows of the rest.
+    pub(super) fn parts(&self) -> (Vec<&Row>, String, Vec<&Row>) {
+        let (alike, first): (Vec<&Row>, Vec<&Row>) =
+            self.rows.iter().partition(|row| row.is_alike());
+        let title = match self.columns.len() {
+            1 => format!("{} that pass", alike.len()),
+            _ => format!("{} alike in each report that has them", alike.len()),
+        };
+        (first, title, alike)
+    }
+
+    /// A page of Markdown: the rows in which reports differ or fail, then the rest, collapsed.
     pub fn markdown(&self) -> String {
         let mut page = Markdown::default();
         page.heading(2, &format!("Container events of {} runs", self.reports()));
@@ -130,14 +141,12 @@ impl Matrix {
             let name = format!("profile {profile}");
             [name].into_iter().chain(verdicts).collect()
         });
-        let passes = |row: &&Row| row.cells.iter().flatten().all(|it| it.is_plain_pass());
-        let (passing, rest): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(passes);
-        let rest: Vec<_> = rest.into_iter().map(Row::shown).collect();
-        page.table(&header, profiles.chain(rest));
-        if !passing.is_empty() {
-            let title = format!("{} pass in each report that has them", passing.len());
-            let passing = passing.into_iter().map(Row::shown);
-            page.folded(&title, |page| page.table(&header, passing));
+        let (first, title, alike) = self.parts();
+        let shown = |rows: Vec<&Row>| rows.into_iter().map(Row::shown).collect::<Vec<_>>();
+        page.table(&header, profiles.chain(shown(first)));
+        if !alike.is_empty() {
+            let alike = shown(alike).into_iter();
+            page.folded(&title, |page| page.table(&header, alike));
         }
         page.into_text()
     }
@@ -183,6 +192,22 @@ impl Column {
 }
 
 impl Row {
+    /// Whether all reports that have it agree, and it is no failure. A single report agrees with
+    /// passes.
+    fn is_alike(&self) -> bool {
+        let mut cells = self.cells.iter().flatten();
+        let verdict = cells.next().map(|cell| cell.verdict);
+        match verdict {
+            Some(Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error) => false,
+            Some(Verdict::Known | Verdict::Skip | Verdict::Inconclusive)
+                if self.cells.len() == 1 =>
+            {
+                false
+            }
+            verdict => cells.all(|cell| Some(cell.verdict) == verdict),
+        }
+    }
+
     fn shown(&self) -> Vec<String> {
         let cells = self.cells.iter();
         let cells = cells.map(|cell| cell.map_or_else(String::new, Cell::shown));
@@ -192,10 +217,6 @@ impl Row {
 }
 
 impl Cell {
-    fn is_plain_pass(self) -> bool {
-        self.verdict == Verdict::Pass
-    }
-
     fn shown(self) -> String {
         if self.rate.is_of_several() {
             format!("{}, {} failed", self.verdict, self.rate)
@@ -230,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_everywhere_is_shown_by_report() {
+    fn what_differs_or_fails_is_shown_by_report() {
         let mut other = named(
             "node|2",
             &[
@@ -258,17 +279,37 @@ mod tests {
             | profile hint | not judged | not judged |
             | profile observer | not judged | not judged |
             | ORD-01 order::one | pass | fail, 1 of 2 failed |
-            | ORD-02 order::one | skip |  |
 
-            <details><summary>1 pass in each report that has them</summary>
+            <details><summary>2 alike in each report that has them</summary>
 
             |  | node-1<br>containerd 2.1.9<br>runc<br>systemd | node\|2<br>cri-o 2.1.9<br>systemd |
             |---|---|---|
+            | ORD-02 order::one | skip |  |
             | ORD-03 order::one |  | pass |
 
             </details>
         "#]]
         .assert_eq(&Matrix::grouped(&reports).0.markdown());
+    }
+
+    #[test]
+    fn only_what_differs_or_fails_is_not_folded() {
+        use Verdict::{Error, Fail, Known, Pass, Skip};
+        let ids = ["ORD-01", "ORD-02", "ORD-03", "ORD-04", "ORD-05", "ORD-06"];
+        let all = |verdicts: &[Verdict]| {
+            ids.into_iter()
+                .zip(verdicts.iter().copied())
+                .collect::<Vec<_>>()
+        };
+        let one = named("a", &all(&[Pass, Known, Fail, Pass, Error, Skip]));
+        let other = named("b", &all(&[Pass, Known, Fail, Known, Error]));
+        let first = |reports: &[NamedReport]| -> Vec<String> {
+            let (matrix, _) = Matrix::grouped(reports);
+            let (first, _, _) = matrix.parts();
+            first.iter().map(|row| row.id.clone()).collect()
+        };
+        assert_eq!(first(&[one.clone(), other]), ["ORD-03", "ORD-04", "ORD-05"]);
+        assert_eq!(first(&[one]), ["ORD-02", "ORD-03", "ORD-05", "ORD-06"]);
     }
 
     #[test]

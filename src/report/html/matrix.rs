@@ -36,7 +36,7 @@ pub fn matrix(reports: &[NamedReport]) -> String {
             section #cases {
                 h2 { "Cases by run" }
                 (filter(matrix.rows.iter().filter_map(worst), matrix.rows.len()))
-                (table(&matrix, &held))
+                (tables(&matrix, &held))
             }
             section #evidence {
                 h2 { "Evidence" }
@@ -52,10 +52,29 @@ fn worst(row: &Row) -> Option<Verdict> {
     verdicts.max_by_key(|verdict| badness(*verdict))
 }
 
-fn table(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
+/// The rows in which reports differ or fail, and the rest, folded.
+fn tables(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
+    let (first, title, alike) = matrix.parts();
+    html! {
+        div #all-cases {
+            (table(matrix, &first, true, held))
+            @if !alike.is_empty() {
+                details {
+                    summary { (title) }
+                    (table(matrix, &alike, false, held))
+                }
+            }
+        }
+    }
+}
+
+fn table(matrix: &Matrix, rows: &[&Row], with_profiles: bool, held: &[(usize, usize)]) -> Markup {
+    let profiles = matrix.profiles.iter().filter(|_| with_profiles);
+    // Its place in the whole names it.
+    let place = |row: &Row| matrix.rows.iter().position(|it| std::ptr::eq(it, row));
     html! {
         div .scroll tabindex="0" role="region" aria-label="Cases by run" {
-            table #all-cases .matrix {
+            table .matrix {
                 thead {
                     tr {
                         th scope="col" { "Case" }
@@ -68,7 +87,7 @@ fn table(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
                     }
                 }
                 tbody {
-                    @for (profile, verdicts) in &matrix.profiles {
+                    @for (profile, verdicts) in profiles {
                         tr .profile {
                             th scope="row" { "Profile " (profile) }
                             @for verdict in verdicts {
@@ -77,7 +96,8 @@ fn table(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
                             }
                         }
                     }
-                    @for (nth, row) in matrix.rows.iter().enumerate() {
+                    @for row in rows {
+                        @let nth = place(row).unwrap_or_default();
                         tr id={ "case-" (anchor(&row.id, nth)) }
                             data-verdict=(worst(row).map_or("", Verdict::key)) {
                             th scope="row" {

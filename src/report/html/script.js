@@ -22,6 +22,8 @@
         row.hidden = !fits;
         count += fits ? 1 : 0;
       }
+      const all = search.value === "" && verdict.value === "";
+      for (const folded of document.querySelectorAll("#all-cases > details")) folded.open = !all;
       shown.textContent = `${count} of ${rows.length} shown`;
     };
     form.addEventListener("submit", (event) => event.preventDefault());
