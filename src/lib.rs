@@ -121,6 +121,9 @@ mod escape;
 mod explore;
 mod files;
 mod gate;
+#[cfg(test)]
+#[path = "../tests/support/golden.rs"]
+mod golden;
 mod history;
 mod host;
 mod limits;

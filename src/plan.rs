@@ -21,15 +21,15 @@ pub struct Selection {
     /// or order::
     ///
     /// Also a glob for the whole id or name, such as 'ORD-*'; tag:WORD; req:ID for the cases of a
-    /// requirement; or the only invariants to judge by, such as INV-15. Several filters, separated by
-    /// blanks or commas, select what any of them matches.
+    /// requirement; or the only invariants to judge by, such as INV-15. Several filters, separated
+    /// by blanks or commas, select the cases that any of them matches.
     #[arg(id = "filter", value_name = "FILTER", value_delimiter = ',')]
     pub filters: Vec<String>,
     /// The largest tier to run; each tier includes the smaller ones [default: extended; for `check`
     /// all recorded cases]
     #[arg(long, value_enum, help_heading = "Selection")]
     pub tier: Option<Tier>,
-    /// Profiles to judge for; what is no MUST in one of them is advice
+    /// Profiles to judge for; a rule that is no MUST in one of them is advice
     #[arg(id = "profile", long, value_name = "PROFILE", value_enum)]
     #[arg(value_delimiter = ',', help_heading = "Verdict")]
     pub profiles: Vec<ProfileChoice>,

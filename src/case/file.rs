@@ -166,10 +166,10 @@ pub fn schema() -> Schema {
 
 #[cfg(test)]
 mod tests {
+    use crate::golden::assert_file;
     use std::fs;
     use std::path::Path;
 
-    use expect_test::expect_file;
     use serde_json::Value;
     use serde_yaml::with::singleton_map_recursive;
 
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn the_schema_is_that_of_the_types() {
         let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-        expect_file!["../../cases/schema.json"].assert_eq(&text);
+        assert_file("cases/schema.json", &text);
     }
 
     #[test]

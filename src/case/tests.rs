@@ -8,11 +8,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use expect_test::{Expect, expect, expect_file};
+use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::load::LoadError;
 use super::{Diagnostics, load, parse};
+use crate::golden::assert_file;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -28,7 +29,10 @@ fn check(name: &str) {
     let path = PathBuf::from(format!("order/{name}.yaml"));
     let found = parse(&path, &text).expect_err("the case is wrong");
     let found = Diagnostics::from_found(found).expect_err("something is wrong");
-    expect_file![fixture(name).with_extension("stderr")].assert_eq(&format!("{found}\n"));
+    assert_file(
+        fixture(name).with_extension("stderr"),
+        &format!("{found}\n"),
+    );
 }
 
 #[test]

@@ -172,9 +172,9 @@ fn reason(outcome: &Outcome) -> String {
 
 #[cfg(test)]
 mod tests {
-    use expect_test::expect_file;
 
     use super::{page, *};
+    use crate::golden::assert_file;
     use crate::outcome::{Outcome, Verdict};
     use crate::report::fixture::{AWKWARD, failed, fixture, outcome, violation};
 
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_page_is_as_it_was() {
-        expect_file!["../../fixtures/reports/page.md"].assert_eq(&page(&fixture()));
+        assert_file("fixtures/reports/page.md", &page(&fixture()));
     }
 
     #[test]

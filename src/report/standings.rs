@@ -12,8 +12,8 @@ pub(super) const LEFT_OUT: &str = "Cases were left out, so that no profile is mo
 /// The columns of a row.
 const ROW: usize = 75;
 
-/// A row, or three lines on a narrow terminal, for each profile for which the runtime was judged. `open` counts skipped, inconclusive and
-/// undecided claims.
+/// A row, or three lines on a narrow terminal, for each profile for which the runtime was judged.
+/// `open` counts skipped, inconclusive and undecided claims.
 pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Result {
     let is_wide = text.fits(ROW);
     text.out.push('\n');
@@ -117,6 +117,7 @@ pub(super) fn plain_words(verdict: Conformance) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests {
     use expect_test::{Expect, expect};
 

@@ -324,7 +324,8 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 #[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests {
-    use expect_test::{expect, expect_file};
+    use crate::golden::assert_file;
+    use expect_test::expect;
 
     use super::summary;
     use crate::outcome::{Outcome, Verdict};
@@ -332,11 +333,10 @@ mod tests {
 
     #[test]
     fn the_summary_names_all_that_needs_a_look() {
-        expect_file!["../../fixtures/reports/summary.txt"].assert_eq(&summary(
-            &fixture(),
-            false,
-            100,
-        ));
+        assert_file(
+            "fixtures/reports/summary.txt",
+            &summary(&fixture(), false, 100),
+        );
     }
 
     #[test]

@@ -320,15 +320,15 @@ fn write_violation(
 
 #[cfg(test)]
 mod tests {
-    use expect_test::expect_file;
 
     use super::{failure, failure_at};
+    use crate::golden::assert_file;
     use crate::history::Seq;
     use crate::report::fixture::{failed, fixture, violation};
 
     #[test]
     fn a_failure_shows_what_proves_it() {
-        expect_file!["../../fixtures/reports/failure.txt"].assert_eq(&failure(&failed()));
+        assert_file("fixtures/reports/failure.txt", &failure(&failed()));
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
             .iter()
             .map(|o| format!("[{}]\n{}", o.verdict, failure(o)))
             .collect();
-        expect_file!["../../fixtures/reports/outcomes.txt"].assert_eq(&texts.join("\n"));
+        assert_file("fixtures/reports/outcomes.txt", &texts.join("\n"));
     }
 
     #[test]

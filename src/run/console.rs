@@ -236,7 +236,7 @@ impl Renderer for Events {
 
 /// Renders outcomes as lines, and collects the texts to print at the end.
 pub(super) struct Lines {
-    is_terse: bool,
+    look: Look,
     widest: usize,
     columns: usize,
     is_terminal: bool,
@@ -244,8 +244,6 @@ pub(super) struct Lines {
     repeated: BTreeMap<(&'static str, String), Repeated>,
     /// The number of invariants that hold, without advice. They share a line.
     hold: usize,
-    verbose: bool,
-    quiet: bool,
     failures: Vec<Outcome>,
 }
 
@@ -261,16 +259,18 @@ impl Lines {
     pub(super) fn new(look: Look, widest: usize, columns: Option<usize>) -> Self {
         let room = columns.map(|columns| columns.saturating_sub(REST).max(SHORTEST_NAME));
         Self {
-            is_terse: look.format == Format::Terse,
+            look,
             widest: room.map_or(widest, |room| room.min(widest)),
             columns: columns.unwrap_or(COLUMNS),
             is_terminal: columns.is_some(),
             repeated: BTreeMap::new(),
             hold: 0,
-            verbose: look.verbose,
-            quiet: look.quiet,
             failures: Vec::new(),
         }
+    }
+
+    fn is_terse(&self) -> bool {
+        self.look.format == Format::Terse
     }
 
     fn line(&mut self, text: &mut String, name: &str, outcome: &Outcome) -> fmt::Result {
@@ -337,16 +337,16 @@ impl Renderer for Lines {
         if has_details(outcome) {
             self.failures.push(outcome.clone());
         }
-        if self.is_terse {
+        if self.is_terse() {
             let style = style(outcome.verdict);
             return format!("{style}{}{style:#}", letter(outcome.verdict));
         }
         let is_open = outcome.verdict == Verdict::Error || has_details(outcome);
-        if self.quiet && !is_open {
+        if self.look.quiet && !is_open {
             return String::new();
         }
         let holds = outcome.verdict == Verdict::Pass && outcome.advice.is_empty();
-        if outcome.is_invariant() && holds && !self.verbose {
+        if outcome.is_invariant() && holds && !self.look.verbose {
             self.hold += 1;
             return String::new();
         }
@@ -358,7 +358,7 @@ impl Renderer for Lines {
 
     fn end(&mut self) -> String {
         let mut text = String::new();
-        if self.is_terse {
+        if self.is_terse() {
             text.push('\n');
         }
         if self.hold > 0 {
@@ -371,7 +371,7 @@ impl Renderer for Lines {
                 text.push_str(&more);
             }
         }
-        text.push_str(&failures(&self.failures, self.verbose, self.columns));
+        text.push_str(&failures(&self.failures, self.look.verbose, self.columns));
         text.push('\n');
         text
     }

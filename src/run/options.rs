@@ -93,7 +93,8 @@ fn all_known(report: &RunReport) -> String {
     }
 }
 
-/// The format of a text that is not the result of a run. The help of the option lists only the values.
+/// The format of a text that is not the result of a run. The help of the option lists only the
+/// values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// Lines for people.

@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 use cri_event_conformance::testing::history::{
     Body, ContainerId, ContainerState, Event, EventKind, PodUid, SandboxId, SandboxState,
 };
-use expect_test::expect_file;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
 use proptest::prop_oneof;
 
+use crate::golden::assert_file;
 use crate::mutation::shortened;
 use crate::recording::Recording;
 use crate::tables::CASES;
@@ -337,7 +337,7 @@ fn the_known_holes_are_as_wide_as_they_were() {
         "noticed now; take them off the list: {}",
         closed.join(", ")
     );
-    expect_file![crate::folder().join("holes.txt")].assert_eq(&table);
+    assert_file(crate::folder().join("holes.txt"), &table);
 }
 
 fn is_noticed(recording: &Recording, mutation: Mutation, place: usize, other: usize) -> bool {

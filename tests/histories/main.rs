@@ -3,6 +3,8 @@
 
 mod anything;
 mod every;
+#[path = "../support/golden.rs"]
+mod golden;
 mod mutation;
 mod recording;
 mod runs;
@@ -20,7 +22,7 @@ use cri_event_conformance::testing::checks::{self, Undecided};
 use cri_event_conformance::testing::history::{Body, CaseHistory, CaseRun, Entry, codec};
 use cri_event_conformance::testing::oracle::{self, INVARIANTS, Index, WholeRun};
 use cri_event_conformance::testing::outcome::Violation;
-use expect_test::expect_file;
+use golden::assert_file;
 
 use mutation::mutate;
 use tables::{CASES, INVARIANTS_BROKEN, NEIGHBOURS, REPAIRS};
@@ -183,7 +185,7 @@ fn recorded_verdicts_stay() {
         golden += &lines_of("broken", &judged.invariants);
         golden += &lines_of("advice", &judged.advice);
     }
-    expect_file![folder().join("verdicts.txt")].assert_eq(&golden);
+    assert_file(folder().join("verdicts.txt"), &golden);
 }
 
 /// Except for the first entry, which has the version of the format.
@@ -259,7 +261,7 @@ fn each_defect_turns_red_what_it_should() {
         format!("{id}  {words:<48}{}\n", red.join(" "))
     };
     let table: String = all.iter().map(line).collect();
-    expect_file![folder().join("mutations.txt")].assert_eq(&table);
+    assert_file(folder().join("mutations.txt"), &table);
 }
 
 #[test]

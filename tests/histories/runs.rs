@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::golden::assert_file;
 use cri_event_conformance::testing::history::{Body, Entry, StepsEnd};
 use cri_event_conformance::testing::outcome::{RunReport, Verdict};
 use cri_event_conformance::testing::plan::Selection;
 use cri_event_conformance::testing::report;
 use cri_event_conformance::testing::verdicts::{Accepted, Scope, Verdicts};
-use expect_test::expect_file;
 
 /// Every recorded run, by its path.
 fn runs() -> Vec<PathBuf> {
@@ -47,13 +47,13 @@ fn check_reports(path: &Path, report: &RunReport) {
             let _ = write!(text, "\n{}", report::failure(outcome));
         }
     }
-    expect_file![path.with_extension("txt")].assert_eq(&text);
+    assert_file(path.with_extension("txt"), &text);
     let mut json = Vec::new();
     report::json::write(report, &mut json).expect("a vector takes everything");
-    expect_file![path.with_extension("json")].assert_eq(&String::from_utf8_lossy(&json));
+    assert_file(path.with_extension("json"), &String::from_utf8_lossy(&json));
     let mut junit = Vec::new();
     report::junit::write(report, &mut junit).expect("a vector takes everything");
-    expect_file![path.with_extension("xml")].assert_eq(&String::from_utf8_lossy(&junit));
+    assert_file(path.with_extension("xml"), &String::from_utf8_lossy(&junit));
 }
 
 #[test]

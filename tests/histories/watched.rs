@@ -9,8 +9,8 @@ use cri_event_conformance::testing::history::{Body, Entry, Labels, Request, RunP
 use cri_event_conformance::testing::oracle::INVARIANTS;
 use cri_event_conformance::testing::outcome::Outcome;
 use cri_event_conformance::testing::verdicts::{Scope, Verdicts};
-use expect_test::expect_file;
 
+use crate::golden::assert_file;
 use crate::tables::INVARIANTS_BROKEN;
 use crate::{clean, folder, mutate, read, recordings};
 
@@ -114,7 +114,7 @@ fn recordings_are_judged_as_a_watch() {
             }
         }
     }
-    expect_file![folder().join("watched.txt")].assert_eq(&golden);
+    assert_file(folder().join("watched.txt"), &golden);
 }
 
 /// The findings of a watch for each broken invariant.
@@ -129,5 +129,5 @@ fn what_breaks_an_invariant_is_seen_by_a_watch() {
             let _ = writeln!(golden, "{id}  {case}  {words:<44}{found}");
         }
     }
-    expect_file![folder().join("watched-mutations.txt")].assert_eq(&golden);
+    assert_file(folder().join("watched-mutations.txt"), &golden);
 }

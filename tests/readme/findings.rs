@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use cri_event_conformance::testing::case::{Case, load};
 use cri_event_conformance::testing::oracle::INVARIANTS;
 use cri_event_conformance::testing::verdicts::{Known, KnownFailure, Texts, builtin};
-use expect_test::expect_file;
 
 use super::{root, word};
+use crate::golden::assert_file;
 
 const BEGIN: &str =
     "<!-- made of ci/expectations; UPDATE_EXPECT=1 cargo test --test readme writes it -->\n";
@@ -307,7 +307,7 @@ fn what_was_measured_is_that_of_the_expectation_files() {
     for page in pages() {
         if let Some(of_page) = entries.get(&page.path()) {
             let made = made(&page, of_page, &cases);
-            expect_file![folder().join(page.path())].assert_eq(&made);
+            assert_file(folder().join(page.path()), &made);
         }
     }
 }
@@ -337,5 +337,5 @@ fn the_list_of_pages_is_complete() {
     let text = fs::read_to_string(&readme).expect("it is there");
     let (before, rest) = text.split_once(BEGIN).expect("it has the list");
     let (_, after) = rest.split_once(END).expect("the list has an end");
-    expect_file![readme].assert_eq(&format!("{before}{BEGIN}{list}{END}{after}"));
+    assert_file(readme, &format!("{before}{BEGIN}{list}{END}{after}"));
 }

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use crate::golden::assert_file;
 use cri_event_conformance::testing::case::load;
 use cri_event_conformance::testing::checks::{Check, Claim};
 use cri_event_conformance::testing::oracle::INVARIANTS;
 use cri_event_conformance::testing::outcome::Kind;
 use cri_event_conformance::testing::verdicts::{Known, builtin_files, kinds_by_id};
-use expect_test::expect_file;
 use serde_yaml::with::singleton_map_recursive;
 
 /// The sources of each kind: invariants by their ids, checks by their words, and every case. A
@@ -64,7 +64,7 @@ fn each_kind_of_finding_is_found_by_a_rule_a_check_or_a_step() {
             by.join(", ")
         );
     }
-    expect_file!["../../ci/expectations/KINDS.md"].assert_eq(&text);
+    assert_file("ci/expectations/KINDS.md", &text);
 }
 
 #[test]

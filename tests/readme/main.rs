@@ -2,6 +2,8 @@
 //! generated from `ci/expectations`, and the reference of the case language.
 
 mod findings;
+#[path = "../support/golden.rs"]
+mod golden;
 mod kinds;
 mod links;
 mod output;
@@ -19,7 +21,7 @@ use cri_event_conformance::testing::outcome::{Guarantee, Level};
 use cri_event_conformance::testing::verdicts::{
     Known, KnownFailure, RuntimeFacts, Signatures, When, builtin, builtin_files,
 };
-use expect_test::expect_file;
+use golden::assert_file;
 
 const BEGIN: &str = "<!-- made of the files here; UPDATE_EXPECT=1 cargo test --test readme -->\n";
 const END: &str = "<!-- the table ends -->\n";
@@ -267,7 +269,7 @@ fn the_table_of_known_failures_is_that_of_the_files() {
     let (_, after) = rest.split_once(END).expect("their table has an end");
     let (table, guarantees) = (table(), guarantees());
     let made = format!("{before}{BEGIN}{guarantees}{END}{between}{BEGIN}{table}{END}{after}");
-    expect_file!["../../ci/expectations/README.md"].assert_eq(&made);
+    assert_file("ci/expectations/README.md", &made);
 }
 
 #[test]

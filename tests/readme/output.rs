@@ -5,8 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use expect_test::expect_file;
-
 struct Block {
     page: &'static str,
     /// The arguments of the command, as in the page.
@@ -25,6 +23,7 @@ const PROFILES: Part = Part {
     from: "MUST                SHOULD",
     until: "nothing: to the end",
 };
+use crate::golden::assert_file;
 
 const BLOCKS: [Block; 3] = [
     Block {
@@ -134,7 +133,7 @@ fn the_output_in_pages_is_what_the_suite_prints() {
         let shown = excerpt(&run(block.arguments), block.parts);
         let made = format!("{before}{command}{shown}\n```{after}");
         if without_durations(&made) != without_durations(&page) {
-            expect_file![path].assert_eq(&made);
+            assert_file(path, &made);
         }
     }
 }

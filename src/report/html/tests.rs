@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use expect_test::expect_file;
 use scraper::{ElementRef, Html, Selector};
 use sha2::{Digest, Sha256};
 
 use super::{matrix, page};
 use crate::case::load;
 use crate::escape::is_unprintable;
+use crate::golden::assert_file;
 use crate::history::{EventKind, Seq};
 use crate::outcome::{Mismatch, Outcome, RunReport, Verdict, Violation};
 use crate::report::fixture::{AWKWARD, C, failed, fixture, outcome, violation};
@@ -105,7 +105,7 @@ fn the_text_of_a_page_is_as_it_was() {
     let texts = body.iter().flat_map(ElementRef::text);
     let lines = texts.map(str::trim).filter(|text| !text.is_empty());
     let text = lines.collect::<Vec<_>>().join("\n") + "\n";
-    expect_file!["../../../fixtures/reports/html.txt"].assert_eq(&text);
+    assert_file("fixtures/reports/html.txt", &text);
 }
 
 #[test]

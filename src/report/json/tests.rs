@@ -1,11 +1,11 @@
 //! JSON reports, written, read and described.
 
-use expect_test::expect_file;
 use serde_json::{Value, json};
 
 use std::time::Duration;
 
 use super::{read, schema, write};
+use crate::golden::assert_file;
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::report::fixture::{AWKWARD, fixture, outcome, violation};
 use crate::report::json::{Document, ms};
@@ -22,14 +22,14 @@ fn parse(text: &str) -> Value {
 
 #[test]
 fn the_report_is_as_it_was() {
-    expect_file!["../../../fixtures/reports/report.json"].assert_eq(&render(&fixture()));
+    assert_file("fixtures/reports/report.json", &render(&fixture()));
 }
 
 /// `UPDATE_EXPECT=1 cargo test --lib schema` writes it.
 #[test]
 fn the_schema_is_that_of_the_types() {
     let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    expect_file!["../schema.json"].assert_eq(&text);
+    assert_file("src/report/schema.json", &text);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use expect_test::expect_file;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 use roxmltree::{Document, Node};
 
 use super::{Property, attribute, cdata, complete, message, write, xml_text};
+use crate::golden::assert_file;
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::report::fixture::{AWKWARD, failed, fixture, outcome, violation};
 
@@ -39,7 +39,7 @@ fn text(node: Node<'_, '_>) -> String {
 #[test]
 fn the_report_is_as_it_was() {
     let pretty = render(&fixture()).replace("><test", ">\n<test");
-    expect_file!["../../../fixtures/reports/junit.xml"].assert_eq(&pretty);
+    assert_file("fixtures/reports/junit.xml", &pretty);
 }
 
 #[test]

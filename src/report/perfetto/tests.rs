@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arbitrary::{Arbitrary, Unstructured};
-use expect_test::expect_file;
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, proptest};
 use prost::Message;
@@ -16,6 +15,7 @@ use prost::Message;
 use super::perfetto;
 use super::schema::track_event::Type;
 use super::schema::{DebugAnnotation, Trace, TrackDescriptor, TrackEvent};
+use crate::golden::assert_file;
 use crate::history::{Body, Entry, Seq, codec};
 use crate::report::fixture::{AWKWARD, entries, failed};
 
@@ -140,7 +140,7 @@ fn value(note: &DebugAnnotation) -> String {
 fn every_kind_of_entry_has_its_place() {
     let read = check(&perfetto(&entries(), &[failed()]));
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/reports/perfetto.txt");
-    expect_file![fixture].assert_eq(&lines(&read));
+    assert_file(fixture, &lines(&read));
 }
 
 #[test]
