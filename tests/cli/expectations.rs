@@ -173,7 +173,7 @@ fn all_reports_name_the_same_kinds() {
     assert_eq!(shown(&ended.out), shown(&junit));
     assert_eq!(shown(&ended.out), ["missing-stopped".to_owned()].into());
     assert!(json.contains("\"kind\": \"missing-stopped\""), "{json}");
-    let property = "<property name=\"kinds\" value=\"missing-stopped\"";
+    let property = "[[PROPERTY|kinds=missing-stopped]]";
     assert!(junit.contains(property), "{junit}");
     assert!(known.contains("finding: missing-stopped\n"), "{known}");
 }
