@@ -165,7 +165,7 @@ impl Catalogue {
         if !texts.is_empty() {
             return Ok(texts.join("\n"));
         }
-        let known: Vec<String> = self.known().collect();
+        let known = self.known();
         let forms = [
             id.to_ascii_uppercase(),
             id.to_ascii_lowercase(),
@@ -201,17 +201,17 @@ impl Catalogue {
     }
 
     /// The ids and names that can be explained.
-    pub fn known(&self) -> impl Iterator<Item = String> {
-        let checkers: Vec<_> = self.checkers().collect();
+    pub fn known(&self) -> Vec<String> {
+        let ids = self.checkers().map(|checker| checker.id);
+        let names = self.checkers().map(|checker| checker.name);
         let requirements = self.requirements.iter().map(|it| it.id.as_str());
         let defects = self.defects.iter().map(|defect| defect.name.as_str());
-        let ids = checkers.iter().map(|it| it.id).chain(requirements);
-        let names = checkers.iter().map(|it| it.name).chain(defects);
-        let words = Guarantee::ALL.map(Guarantee::name).into_iter();
-        let words = words.chain(Kind::ALL.iter().map(|kind| kind.key()));
-        let words = words.chain(Profile::ALL.map(Profile::name));
-        let all: Vec<String> = ids.chain(names).chain(words).map(str::to_owned).collect();
-        all.into_iter().chain(Self::finding_names())
+        let known = ids.chain(requirements).chain(names).chain(defects);
+        let known = known.chain(Guarantee::ALL.map(Guarantee::name));
+        let known = known.chain(Kind::ALL.iter().map(|kind| kind.key()));
+        let known = known.chain(Profile::ALL.map(Profile::name));
+        let known = known.map(str::to_owned);
+        known.chain(Self::finding_names()).collect()
     }
 
     fn case_sheet(&self, case: &Case) -> Sheet {

@@ -165,7 +165,6 @@ run_suite() {
   [[ ! " ${*:3} " =~ \ --(report-dir|junit|json|markdown|html|history)[\ =] ]] || reports=()
   # Expectations that the user names replace the built-in ones; the model has none.
   [[ $1 != model && " ${*:3} " != *" --expectations"[\ =]* ]] || options=()
-  mkdir -p "$repo/target"
   [[ $1 == model || -n ${launcher[*]} ]] || offer "$1"
   await "${launcher[@]}" "$suite" --runtime-endpoint "$2" "${reports[@]}" "${options[@]}" "${@:3}"
 }

@@ -166,7 +166,6 @@ pub fn schema() -> Schema {
 
 #[cfg(test)]
 mod tests {
-    use crate::golden::assert_file;
     use std::fs;
     use std::path::Path;
 
@@ -175,6 +174,7 @@ mod tests {
 
     use super::{CaseFile, parse, schema};
     use crate::case::load;
+    use crate::golden::assert_file;
 
     fn takes(text: &str) -> bool {
         let schema = serde_json::to_value(schema()).unwrap();

@@ -135,7 +135,7 @@ const AREA: usize = 3;
 
 const LONGEST_AREA: usize = 12;
 
-const OF_USERS: &str = "begin the id of a case of yours with four letters or more: `MINE-01`";
+const OWN_IDS: &str = "ids of your own cases have four letters or more, such as `MINE-01`";
 
 /// The needs that a case states; all others follow from its steps and its situation.
 const STATED: [Need; 3] = [Need::Broadcast, Need::NoEvents, Need::Timestamp];
@@ -174,9 +174,7 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
                 "id",
                 format!("`{id}` is no id for a case in `{}`", place.area),
             )
-            .help(format!(
-                "put the file into a folder `{folder}`, or {OF_USERS}"
-            )),
+            .help(format!("put the file into a folder `{folder}`; {OWN_IDS}")),
         // A folder of another name is an area of the user.
         None if !AREAS.iter().any(|(_, folder)| *folder == place.area) => {}
         None => {
@@ -186,7 +184,7 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
             });
             found
                 .error_at("id", format!("there is no area `{prefix}`"))
-                .help(format!("{help}, or {OF_USERS}"));
+                .help(format!("{help}; {OWN_IDS}"));
         }
     }
 }

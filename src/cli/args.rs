@@ -71,7 +71,7 @@ impl Cli {
                     "filter" | "filters" | "skip" => {
                         catalogue.checkers().map(|it| it.id.to_owned()).collect()
                     }
-                    "id" => catalogue.known().collect(),
+                    "id" => catalogue.known(),
                     "defect" => faults().map(|it| it.name.to_owned()).collect(),
                     _ => return argument,
                 };

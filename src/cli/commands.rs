@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::ColorChoice;
 use clap::builder::StyledStr;
@@ -57,7 +57,8 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) if !filters.is_empty() => print(run::timeline(history, filters)?.as_bytes()),
         Some(Command::Show { history, .. }) => show(history),
         Some(Command::Explain { id, cases, pages }) => {
-            let catalogue = catalogue(cases.as_ref().or(cli.run.cases.as_ref()))?;
+            let cases = cases.as_deref().or(cli.run.cases.as_deref());
+            let catalogue = catalogue(cases)?;
             match pages {
                 Some(directory) => write_pages(&catalogue, directory),
                 None => explain(&catalogue, id.as_deref().unwrap_or_default()),
@@ -160,8 +161,7 @@ fn take_walks(cli: &Cli, options: &ExploreOptions) -> Result<Exit, Fault> {
     }
 }
 
-fn catalogue(cases: Option<&PathBuf>) -> Result<Catalogue, Fault> {
-    let cases = cases.map(PathBuf::as_path);
+fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {
     let requirements = run::read_requirements(cases)?;
     let cases = run::read_cases(cases)?;
     Ok(Catalogue::new(

@@ -352,6 +352,7 @@ fn complete(
     }
 }
 
+/// The tag without the attributes of these names.
 fn without(tag: &BytesStart<'_>, names: &[&str]) -> io::Result<BytesStart<'static>> {
     let name = String::from_utf8_lossy(tag.name().as_ref()).into_owned();
     let mut kept = BytesStart::new(name);

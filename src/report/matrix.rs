@@ -192,20 +192,17 @@ impl Column {
 }
 
 impl Row {
-    /// Whether all reports that have it agree, and it is no failure. A single report agrees with
-    /// passes.
+    /// Whether all reports that have the case agree on its verdict, and it is no failure; of a
+    /// single report, whether it is a pass.
     fn is_alike(&self) -> bool {
-        let mut cells = self.cells.iter().flatten();
-        let verdict = cells.next().map(|cell| cell.verdict);
-        match verdict {
-            Some(Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error) => false,
-            Some(Verdict::Known | Verdict::Skip | Verdict::Inconclusive)
-                if self.cells.len() == 1 =>
-            {
-                false
-            }
-            verdict => cells.all(|cell| Some(cell.verdict) == verdict),
-        }
+        let verdicts: Vec<Verdict> = self.cells.iter().flatten().map(|it| it.verdict).collect();
+        let agree = verdicts.windows(2).all(|pair| pair[0] == pair[1]);
+        agree
+            && verdicts.iter().all(|verdict| match verdict {
+                Verdict::Pass => true,
+                Verdict::Known | Verdict::Skip | Verdict::Inconclusive => self.cells.len() > 1,
+                Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error => false,
+            })
     }
 
     fn shown(&self) -> Vec<String> {

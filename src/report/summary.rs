@@ -324,10 +324,10 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 #[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 mod tests {
-    use crate::golden::assert_file;
     use expect_test::expect;
 
     use super::summary;
+    use crate::golden::assert_file;
     use crate::outcome::{Outcome, Verdict};
     use crate::report::fixture::{failed, fixture, outcome};
 

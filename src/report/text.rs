@@ -15,6 +15,9 @@ const WIDTH: usize = 96;
 /// The column of the words in a line of a timeline.
 const WORDS: usize = 29;
 
+/// The indent of further lines of a timeline on a terminal that leaves its words too few columns.
+const NARROW: usize = 8;
+
 /// The columns of a text in a file.
 const OF_FILE: usize = usize::MAX;
 
@@ -36,7 +39,7 @@ impl Text {
         wrap(&mut self.out, words, WIDTH.min(self.columns), indent);
     }
 
-    /// Whether a line of so many columns fits.
+    /// Whether a line of this many columns fits.
     pub(super) fn fits(&self, columns: usize) -> bool {
         columns <= self.columns
     }
@@ -48,12 +51,8 @@ impl Text {
 
     /// A line of a timeline; further lines are indented like its words.
     fn timeline(&mut self, line: &str) {
-        wrap(
-            &mut self.out,
-            line,
-            self.columns,
-            WORDS.min(self.columns / 4),
-        );
+        let indent = if self.fits(2 * WORDS) { WORDS } else { NARROW };
+        wrap(&mut self.out, line, self.columns, indent);
         self.out.push('\n');
     }
 

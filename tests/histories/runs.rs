@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::golden::assert_file;
 use cri_event_conformance::testing::history::{Body, Entry, StepsEnd};
 use cri_event_conformance::testing::outcome::{RunReport, Verdict};
 use cri_event_conformance::testing::plan::Selection;
 use cri_event_conformance::testing::report;
 use cri_event_conformance::testing::verdicts::{Accepted, Scope, Verdicts};
+
+use crate::golden::assert_file;
 
 /// Every recorded run, by its path.
 fn runs() -> Vec<PathBuf> {

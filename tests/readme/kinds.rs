@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::golden::assert_file;
 use cri_event_conformance::testing::case::load;
 use cri_event_conformance::testing::checks::{Check, Claim};
 use cri_event_conformance::testing::oracle::INVARIANTS;
 use cri_event_conformance::testing::outcome::Kind;
 use cri_event_conformance::testing::verdicts::{Known, builtin_files, kinds_by_id};
 use serde_yaml::with::singleton_map_recursive;
+
+use crate::golden::assert_file;
 
 /// The sources of each kind: invariants by their ids, checks by their words, and every case. A
 /// check is queried as used in the cases; the rule named by a check `invariant` is not repeated

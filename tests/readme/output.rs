@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::golden::assert_file;
+
 struct Block {
     page: &'static str,
     /// The arguments of the command, as in the page.
@@ -23,7 +25,6 @@ const PROFILES: Part = Part {
     from: "MUST                SHOULD",
     until: "nothing: to the end",
 };
-use crate::golden::assert_file;
 
 const BLOCKS: [Block; 3] = [
     Block {

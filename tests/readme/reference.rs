@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::golden::assert_file;
 use cri_event_conformance::testing::case::{load, schema};
 use serde_json::Value;
 use serde_yaml::Value as Yaml;
+
+use crate::golden::assert_file;
 
 const HEAD: &str = "\
 <!-- Generated from the doc comments of the types that read a case: edit those, and run

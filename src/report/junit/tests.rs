@@ -190,7 +190,7 @@ fn check(document: &str, properties: &[Property], expect: &str) {
 fn a_suite_has_its_properties_and_no_attribute_that_the_schemas_lack() {
     check(
         "<testsuites><testsuite id=\"0\" name=\"s\" package=\"p\" hostname=\"h\">\
-         <testcase name=\"a\"/><testcase name=\"b\"><skipped type=\"t\" message=\"m\"/>\
+         <testcase name=\"a\"/><testcase name=\"b\"><skipped type=\"t\" message=\"&lt;m> &amp;&quot;\"/>\
          </testcase></testsuite></testsuites>",
         &[
             Property::new("passed", 1),
@@ -198,7 +198,7 @@ fn a_suite_has_its_properties_and_no_attribute_that_the_schemas_lack() {
         ],
         "<testsuites><testsuite name=\"s\" skipped=\"3\"><properties>\
          <property name=\"passed\" value=\"1\"/><property name=\"&lt;\n\u{1b}[1m&quot;\" value=\"0\"/>\
-         </properties><testcase name=\"a\"/><testcase name=\"b\"><skipped message=\"m\"/>\
+         </properties><testcase name=\"a\"/><testcase name=\"b\"><skipped message=\"&lt;m> &amp;&quot;\"/>\
          </testcase></testsuite></testsuites>",
     );
 }
