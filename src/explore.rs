@@ -78,7 +78,7 @@ pub struct ExploreOptions {
     pub fail_fast: bool,
     /// Write the case of each finding, and the history of the walk that found it, to a directory
     #[arg(long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    pub output_dir: Option<PathBuf>,
     /// Failures that are known of the runtime, which are counted and not shrunk: those of a YAML
     /// file or, with `builtin`, those known to this suite
     #[arg(long, value_name = "FILE")]
@@ -109,7 +109,7 @@ impl Default for ExploreOptions {
             shrink_for: SHRINK_FOR,
             no_shrink: false,
             fail_fast: false,
-            output: None,
+            output_dir: None,
             expectations: None,
             drive: DriveOptions::default(),
         }

@@ -301,7 +301,7 @@ impl Explorer<'_> {
             interruption = fault;
         }
         let found = self.shown(number, finding, plan, rate);
-        let colon = if self.options.output.is_none() {
+        let colon = if self.options.output_dir.is_none() {
             ":"
         } else {
             ""
@@ -372,7 +372,7 @@ impl Explorer<'_> {
     }
 
     fn write(&mut self, found: &NewFinding) -> Result<(), ExploreError> {
-        let Some(directory) = &self.options.output else {
+        let Some(directory) = &self.options.output_dir else {
             for line in found.case.lines() {
                 self.say(&format!("    {line}"))?;
             }
@@ -445,7 +445,7 @@ fn is_silent(number: u64) -> bool {
 
 /// The file of the history of a walk, if histories are kept.
 fn history_of(options: &ExploreOptions, number: u64) -> Option<PathBuf> {
-    let directory: &Path = options.output.as_deref()?;
+    let directory: &Path = options.output_dir.as_deref()?;
     files::create_directory("histories", directory).ok()?;
     Some(directory.join(format!("walk-{number}.binpb")))
 }

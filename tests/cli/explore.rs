@@ -17,7 +17,7 @@ fn what_a_walk_finds_is_written_as_a_case_that_fails_again() {
     let folder = tempfile::tempdir().unwrap();
     let found = folder.path().join("found");
     let found = found.to_str().unwrap();
-    let ended = explore(&["--output", found]).fails(1, &[]);
+    let ended = explore(&["--output-dir", found]).fails(1, &[]);
     assert!(ended.out.contains("\n  shown by "), "{ended:#?}");
     let cases = format!("{found}/explore");
     let case = fs::read_dir(&cases).unwrap().next().unwrap().unwrap();
