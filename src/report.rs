@@ -37,7 +37,9 @@ pub use json::{CaseOutcome, Document, NamedReport};
 pub use markdown::{Markdown, Sheet};
 pub use matrix::Matrix;
 pub use perfetto::perfetto;
-pub use printable::{cut, nanos, printable, rfc3339, short_id, signed_span, span, wrapped};
+pub use printable::{
+    cut, nanos, printable, rfc3339, short_id, short_ids, signed_span, span, wrapped,
+};
 pub use rate::{Rate, by_id};
 pub use summary::{counted, summary};
 pub use text::{cause, failure};

@@ -40,7 +40,7 @@ pub(super) fn is_short_id(text: &str) -> bool {
 }
 
 /// The text with each id of 64 hexadecimal digits cut as `crictl` cuts it.
-pub(super) fn short_ids(text: &str) -> String {
+pub fn short_ids(text: &str) -> String {
     const DIGITS: usize = 64;
     let mut short = String::with_capacity(text.len());
     for part in text.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {

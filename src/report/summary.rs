@@ -18,6 +18,10 @@ const LISTED: usize = 50;
 /// The reasons are whole where nothing ran, in a verbose summary, and in the reports.
 const LINE: usize = 96;
 
+/// The number of reasons for skipped cases up to which the summary has each; the list of cases and
+/// the reports have all.
+const REASONS: usize = 3;
+
 /// The closing lines of a run: the selection, the count of each verdict, and the outcomes that need
 /// a look, by cause; if it is verbose, one by one. Wrapped for a terminal with these columns.
 pub fn summary(report: &RunReport, verbose: bool, columns: usize) -> String {
@@ -37,7 +41,6 @@ fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Res
     );
     text.line(&head, 2);
     text.line(&counts(report), 2);
-    let ran = report.outcomes.iter().any(|it| it.verdict != Verdict::Skip);
     for verdict in [
         Verdict::Fail,
         Verdict::UnexpectedPass,
@@ -46,17 +49,7 @@ fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Res
         Verdict::Known,
         Verdict::Skip,
     ] {
-        let of_verdict = report.outcomes.iter().filter(|it| it.verdict == verdict);
-        let lines: Vec<String> = if verbose {
-            of_verdict.map(in_one_line).collect()
-        } else if verdict == Verdict::Known {
-            by_page(of_verdict.collect())
-        } else {
-            let groups = by_cause(of_verdict);
-            let lines = groups.iter();
-            lines.map(|group| of_cause(group, ran)).collect()
-        };
-        listed(text, lines.into_iter());
+        listed(text, with_verdict(report, verdict, verbose).into_iter());
     }
     if let Some(known) = known_of_the_runtime(report) {
         text.line(&known, 4);
@@ -88,6 +81,30 @@ fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Res
         writeln!(text, "  {pods} on the node, left alone")?;
     }
     write_standings(text, report)
+}
+
+/// The closing lines for outcomes with a verdict.
+fn with_verdict(report: &RunReport, verdict: Verdict, verbose: bool) -> Vec<String> {
+    let ran = report.outcomes.iter().any(|it| it.verdict != Verdict::Skip);
+    let of_verdict = report.outcomes.iter().filter(|it| it.verdict == verdict);
+    if verbose {
+        return of_verdict.map(in_one_line).collect();
+    }
+    if verdict == Verdict::Known {
+        return by_page(of_verdict.collect());
+    }
+    let groups = by_cause(of_verdict);
+    if verdict == Verdict::Skip && ran && groups.len() > REASONS {
+        let skipped: Vec<_> = groups
+            .into_iter()
+            .flat_map(|group| group.outcomes)
+            .collect();
+        return vec![format!(
+            "  skipped: {} (--verbose shows why)",
+            ids(&skipped)
+        )];
+    }
+    groups.iter().map(|group| of_cause(group, ran)).collect()
 }
 
 /// The advice of passed and known outcomes: that of a failed one stands with its failure.
@@ -463,6 +480,11 @@ mod tests {
         let short = super::summary(&report, false, 100);
         let line = short.lines().find(|line| line.contains("skipped:"));
         assert!(line.is_some_and(|line| line.ends_with('…')), "{short}");
+        let reasons = ["a", "b", "c"].map(|it| skipped(it, it));
+        report.outcomes.extend(reasons);
+        let many = super::summary(&report, false, 100);
+        let ids = "\n  skipped: ORD-01 a b c (--verbose shows why)\n";
+        assert!(many.contains(ids), "{many}");
         assert!(super::summary(&report, true, 1_000).contains("allow it\n"));
     }
 }

@@ -17,6 +17,7 @@ use crate::host::{self, Kernel, LogDirectory};
 use crate::limits::{self, TimeoutScale};
 use crate::metrics::Metrics;
 use crate::outcome::{NOT_CLEANED_UP, NOT_REMOVED};
+use crate::report::short_ids;
 use crate::workload::Registry;
 use crate::{files, terminal};
 
@@ -120,7 +121,7 @@ impl CleanUp {
         };
         for process in &swept.processes {
             let line = format!("killed {process}, which the runtime had left behind");
-            terminal::say(&line);
+            terminal::say(&short_ids(&line));
         }
         for reason in &swept.skipped {
             terminal::say(&format!("left alone: {reason}"));

@@ -269,7 +269,11 @@ fn with_rates(breaks: &[(&str, String)]) -> String {
 /// Whether each of them is a race.
 fn in_a_word(breaks: &[(&str, String)]) -> String {
     let is_always = |(_, rate): &(&str, String)| rate.contains("always");
-    let word = if breaks.iter().any(is_always) { "broken" } else { "races" };
+    let word = if breaks.iter().any(is_always) {
+        "broken"
+    } else {
+        "races"
+    };
     word.to_owned()
 }
 
@@ -289,7 +293,10 @@ fn assert_tables(page: &str, tables: &[String]) {
 #[test]
 fn tables_of_known_failures_are_those_of_the_files() {
     assert_tables("README.md", &[guarantees(in_a_word)]);
-    assert_tables("ci/expectations/README.md", &[guarantees(with_rates), table()]);
+    assert_tables(
+        "ci/expectations/README.md",
+        &[guarantees(with_rates), table()],
+    );
 }
 
 #[test]
