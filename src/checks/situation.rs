@@ -224,9 +224,9 @@ mod tests {
     /// the call of the start on.
     fn started_in_the_past(wrong_by_ns: i64) -> CaseHistory {
         let mut history = CaseHistory::new(CaseRun(1));
-        let script = "pod run; c create; c CREATED; c start; c STARTED at=-10s; end";
+        let script = "pod run; pod STARTED; c create; c CREATED; c start; c STARTED at=-10s; end";
         for mut entry in script::entries(script) {
-            if entry.seq.0 >= 6 {
+            if entry.seq.0 >= 7 {
                 entry.at.realtime_ns += wrong_by_ns;
             }
             history.push(&Arc::new(entry));

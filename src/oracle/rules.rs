@@ -67,4 +67,5 @@ pub const INVARIANTS: &[Invariant] = &[
     calls_succeed::RULE,
     answers_current::RULE,
     events_are_prompt::RULE,
+    no_missed_events::OF_SANDBOXES,
 ];

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::objects::{Object, Objects, removes, starts};
 use crate::history::{
-    Body, Call, CaseHistory, ContainerId, Entry, EventKind, Seq, StepsEnd, SubscriptionId,
+    Body, Call, CaseHistory, ContainerId, Entry, EventKind, Seq, StepsEnd, SubjectKind,
+    SubscriptionId,
 };
 use crate::limits;
 
@@ -18,8 +19,8 @@ pub(crate) struct Transition<'a> {
     pub(crate) ended: &'a Entry,
 }
 
-/// The transitions of each container that the calls of the case's steps have caused and a stream
-/// could report: it was live from the begin of the container's creation until the event's deadline
+/// The transitions of each container and sandbox that the calls of the case's steps have caused and a stream
+/// could report: it was live from the begin of the object's creation until the event's deadline
 /// after the call. At the end of complete steps the driver has waited for it.
 pub(super) fn transitions<'a>(
     history: &CaseHistory,
@@ -28,7 +29,7 @@ pub(super) fn transitions<'a>(
 ) -> BTreeMap<&'a ContainerId, Vec<Transition<'a>>> {
     let bound = history.scaled(limits::EVENT_WAIT);
     let waited = history.steps_end() == Some(&StepsEnd::Complete);
-    let containers = objects.iter().filter_map(|object| {
+    let objects_made = objects.iter().filter_map(|object| {
         let creation = object.creation.filter(|call| !call.is_of_run())?;
         let since = creation.began().seq;
         let mut made = caused(history, object, objects.sandbox_of(object));
@@ -41,17 +42,20 @@ pub(super) fn transitions<'a>(
         });
         Some((&object.subject.id, made))
     });
-    containers.collect()
+    objects_made.collect()
 }
 
 /// The transitions that calls of the steps have caused: each by the first that proves it.
 fn caused<'a>(
     history: &CaseHistory,
-    container: &Object<'a>,
+    object: &Object<'a>,
     sandbox: Option<&Object<'a>>,
 ) -> Vec<Transition<'a>> {
-    let Some(sandbox) = sandbox else {
-        return Vec::new();
+    // A sandbox that is made runs.
+    let start = match (&object.subject.kind, sandbox) {
+        (SubjectKind::Sandbox(_), _) => object.creation,
+        (SubjectKind::Container(_), Some(_)) => object.start,
+        _ => return Vec::new(),
     };
     let ended = |call: &'a Call| {
         let succeeded = matches!(call.result(), Some(Ok(_))) && !call.is_of_run();
@@ -67,22 +71,18 @@ fn caused<'a>(
             ended,
         })
     };
-    let created = container.creation.and_then(ended).map(|ended| ended.seq);
-    let started = container.start.and_then(ended).map(|ended| ended.seq);
+    let created = object.creation.and_then(ended).map(|ended| ended.seq);
+    let started = start.and_then(ended).map(|ended| ended.seq);
     let after = |since: Option<Seq>, call: &Call| since.is_some_and(|at| at < call.began().seq);
-    let mut ends: Vec<&Call> = container
-        .calls
-        .iter()
-        .chain(&sandbox.calls)
-        .copied()
-        .collect();
+    let of_sandbox = sandbox.into_iter().flat_map(|sandbox| &sandbox.calls);
+    let mut ends: Vec<&Call> = object.calls.iter().chain(of_sandbox).copied().collect();
     ends.sort_by_key(|call| call.began().seq);
     let mut ends = ends.into_iter().filter(|call| ended(call).is_some());
     let mut stops = ends.clone().filter(|call| !starts(call));
     let deleted = ends.find(|call| removes(call) && after(created, call));
     let all = [
-        by(EventKind::Created, container.creation),
-        by(EventKind::Started, container.start),
+        by(EventKind::Created, object.creation),
+        by(EventKind::Started, start),
         by(EventKind::Stopped, stops.find(|call| after(started, call))),
         by(EventKind::Deleted, deleted),
     ];

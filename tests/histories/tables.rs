@@ -426,6 +426,14 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("INV-32", &[("CMP-02", "delay CREATED of c by 3s")]),
+    (
+        "INV-33",
+        &[
+            ("SBX-01", "drop STARTED of pod"),
+            ("SBX-03", "drop STOPPED of pod"),
+            ("SBX-04", "drop DELETED of pod"),
+        ],
+    ),
 ];
 
 /// Harmless changes that are similar: the case still passes, and every invariant holds.
@@ -435,7 +443,7 @@ pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("FEA-01", "delay STOPPED of c by 9s"),
     ("SBX-01", "drop CREATED of pod"),
     ("SBX-01", "set sandbox-state=not-ready CREATED of pod"),
-    ("SNP-01", "drop DELETED of pod"),
+    ("SNP-01", "drop CREATED of pod"),
     ("STP-01", "delay STOPPED of c by 1s"),
     ("STP-02", "delay STOPPED of c by 300ms"),
 ];

@@ -187,8 +187,8 @@ mod tests {
         after_create(
             "c TYPE=9",
             expect![[r#"
-                INV-03 at #6: c (c.0.beef): expected a type from 0 to 3: type 9
-                INV-19 at #6: c (c.0.beef): expected a state from before a call that causes it in UNKNOWN(9): EXITED
+                INV-03 at #7: c (c.0.beef): expected a type from 0 to 3: type 9
+                INV-19 at #7: c (c.0.beef): expected a state from before a call that causes it in UNKNOWN(9): EXITED
             "#]],
         );
     }
@@ -198,8 +198,8 @@ mod tests {
         after_create(
             "c STARTED id=",
             expect![[r#"
-        INV-03 at #6: : expected a container id: an empty one
-    "#]],
+                INV-03 at #7: : expected a container id: an empty one
+            "#]],
         );
     }
 
@@ -208,8 +208,8 @@ mod tests {
         after_create(
             "c STARTED id=c.0",
             expect![[r#"
-        INV-03 at #6: c.0: expected the whole id c.0.beef: the shortened id c.0
-    "#]],
+                INV-03 at #7: c.0: expected the whole id c.0.beef: the shortened id c.0
+            "#]],
         );
     }
 
@@ -218,7 +218,7 @@ mod tests {
         after_create(
             "c STARTED id=d.0",
             expect![[r#"
-                INV-10 at #6: d.0: expected the id of something that a call has made or a list has shown: STARTED of an id that no call has returned and no list shows
+                INV-10 at #7: d.0: expected the id of something that a call has made or a list has shown: STARTED of an id that no call has returned and no list shows
             "#]],
         );
     }
@@ -228,8 +228,8 @@ mod tests {
         after_create(
             "c STARTED no-sandbox",
             expect![[r#"
-        INV-06 at #6: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in STARTED
-    "#]],
+                INV-06 at #7: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in STARTED
+            "#]],
         );
     }
 
@@ -238,8 +238,8 @@ mod tests {
         after_create(
             "c STARTED no-metadata",
             expect![[r#"
-        INV-06 at #6: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no metadata in the pod_sandbox_status of STARTED
-    "#]],
+                INV-06 at #7: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no metadata in the pod_sandbox_status of STARTED
+            "#]],
         );
     }
 
@@ -248,8 +248,8 @@ mod tests {
         after_create(
             "c STARTED uid=",
             expect![[r#"
-        INV-06 at #6: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: the UID `` in STARTED
-    "#]],
+                INV-06 at #7: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: the UID `` in STARTED
+            "#]],
         );
     }
 
@@ -258,8 +258,8 @@ mod tests {
         after_create(
             "c STARTED uid=x",
             expect![[r#"
-        INV-06 at #6: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: the UID `x` in STARTED
-    "#]],
+                INV-06 at #7: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: the UID `x` in STARTED
+            "#]],
         );
     }
 

@@ -183,9 +183,10 @@ mod tests {
         after_create(
             "c STARTED at=s",
             expect![[r#"
-            INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000, which looks like seconds
-            INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000, which is 1699999998306000000 ns earlier
-        "#]],
+                INV-04 at #7: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001008000000: 1700000000, which looks like seconds
+                INV-05 at #6 #7: c (c.0.beef): expected created_at of 1700000000007000000 or later: 1700000000, which is 1699999998307000000 ns earlier
+                INV-23 at #3 #7: pod (pod.0.beef): expected STARTED of c, which came after STARTED of pod, to be made after it, too, and not 1699999998304000000 ns before: its created_at is earlier
+            "#]],
         );
     }
 
@@ -194,9 +195,10 @@ mod tests {
         after_create(
             "c STARTED at=ms",
             expect![[r#"
-            INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000007, which looks like milliseconds
-            INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000007, which is 1699998300005999993 ns earlier
-        "#]],
+                INV-04 at #7: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001008000000: 1700000000008, which looks like milliseconds
+                INV-05 at #6 #7: c (c.0.beef): expected created_at of 1700000000007000000 or later: 1700000000008, which is 1699998300006999992 ns earlier
+                INV-23 at #3 #7: pod (pod.0.beef): expected STARTED of c, which came after STARTED of pod, to be made after it, too, and not 1699998300003999992 ns before: its created_at is earlier
+            "#]],
         );
     }
 
@@ -205,9 +207,10 @@ mod tests {
         after_create(
             "c STARTED at=us",
             expect![[r#"
-            INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000007000, which looks like microseconds
-            INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000007000, which is 1698300000005993000 ns earlier
-        "#]],
+                INV-04 at #7: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001008000000: 1700000000008000, which looks like microseconds
+                INV-05 at #6 #7: c (c.0.beef): expected created_at of 1700000000007000000 or later: 1700000000008000, which is 1698300000006992000 ns earlier
+                INV-23 at #3 #7: pod (pod.0.beef): expected STARTED of c, which came after STARTED of pod, to be made after it, too, and not 1698300000003992000 ns before: its created_at is earlier
+            "#]],
         );
     }
 
@@ -226,8 +229,8 @@ mod tests {
         after_create(
             "c STARTED at=+1001ms",
             expect![[r#"
-        INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000001008000000
-    "#]],
+                INV-04 at #7: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001008000000: 1700000001009000000
+            "#]],
         );
     }
 
@@ -237,8 +240,8 @@ mod tests {
         after_create(
             "c STARTED at=+11ms",
             expect![[r#"
-            INV-04 at #6: c (c.0.beef): expected created_at of STARTED not after its arrival: 11ms after it
-        "#]],
+                INV-04 at #7: c (c.0.beef): expected created_at of STARTED not after its arrival: 11ms after it
+            "#]],
         );
     }
 

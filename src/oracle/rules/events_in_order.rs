@@ -135,8 +135,8 @@ mod tests {
         after_create(
             "c start; c STOPPED; c STARTED; end",
             expect![[r#"
-                INV-01 at #8 #9: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
-                INV-27 at #8 #9: c (c.0.beef): expected a state after that in the snapshot before, in STARTED of c: c RUNNING, which was over then
+                INV-01 at #9 #10: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
+                INV-27 at #9 #10: c (c.0.beef): expected a state after that in the snapshot before, in STARTED of c: c RUNNING, which was over then
             "#]],
         );
     }
@@ -166,8 +166,8 @@ mod tests {
         after_create(
             "c DELETED; c STOPPED",
             expect![[r#"
-        INV-01 at #6 #7: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
-    "#]],
+                INV-01 at #7 #8: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
+            "#]],
         );
     }
 
@@ -181,9 +181,9 @@ mod tests {
         after_create(
             "c STOPPED; c TYPE=9; c STARTED",
             expect![[r#"
-                INV-01 at #6 #8: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
-                INV-03 at #7: c (c.0.beef): expected a type from 0 to 3: type 9
-                INV-19 at #7: c (c.0.beef): expected a state from before a call that causes it in UNKNOWN(9): EXITED
+                INV-01 at #7 #9: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
+                INV-03 at #8: c (c.0.beef): expected a type from 0 to 3: type 9
+                INV-19 at #8: c (c.0.beef): expected a state from before a call that causes it in UNKNOWN(9): EXITED
             "#]],
         );
     }
@@ -223,8 +223,8 @@ mod tests {
         after_create(
             "c STOPPED; c DELETED; c create; c CREATED; c#0 STARTED",
             expect![[r#"
-                INV-01 at #7 #11: c (c.0.beef): expected STARTED before DELETED: STARTED after DELETED
-                INV-27 at #10 #11: c (c.0.beef): expected a state after that in the snapshot before, in STARTED of c: c RUNNING, which was over then
+                INV-01 at #8 #12: c (c.0.beef): expected STARTED before DELETED: STARTED after DELETED
+                INV-27 at #11 #12: c (c.0.beef): expected a state after that in the snapshot before, in STARTED of c: c RUNNING, which was over then
             "#]],
         );
     }
@@ -253,8 +253,8 @@ mod tests {
         after_create(
             "end; c DELETED; c STOPPED",
             expect![[r#"
-        INV-01 at #7 #8: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
-    "#]],
+                INV-01 at #8 #9: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
+            "#]],
         );
     }
 
@@ -263,8 +263,8 @@ mod tests {
         after_create(
             "c STOPPED; c STOPPED",
             expect![[r#"
-        INV-02 at #6 #7: c (c.0.beef): expected one STOPPED event: STOPPED again after 1ms
-    "#]],
+                INV-02 at #7 #8: c (c.0.beef): expected one STOPPED event: STOPPED again after 1ms
+            "#]],
         );
     }
 
@@ -299,8 +299,8 @@ mod tests {
         after_create(
             "resubscribe; c CREATED; c CREATED",
             expect![[r#"
-            INV-02 at #8 #9: c (c.0.beef): expected one CREATED event: CREATED again after 1ms
-        "#]],
+                INV-02 at #9 #10: c (c.0.beef): expected one CREATED event: CREATED again after 1ms
+            "#]],
         );
     }
 
@@ -309,8 +309,8 @@ mod tests {
         after_create(
             "c STOPPED; c DELETED; c STOPPED",
             expect![[r#"
-                INV-01 at #7 #8: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
-                INV-02 at #6 #8: c (c.0.beef): expected one STOPPED event: STOPPED again after 2ms
+                INV-01 at #8 #9: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
+                INV-02 at #7 #9: c (c.0.beef): expected one STOPPED event: STOPPED again after 2ms
             "#]],
         );
     }
@@ -320,8 +320,8 @@ mod tests {
         after_create(
             "c STARTED at=-2ms",
             expect![[r#"
-        INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000005000000, which is 1000000 ns earlier
-    "#]],
+                INV-05 at #6 #7: c (c.0.beef): expected created_at of 1700000000007000000 or later: 1700000000006000000, which is 1000000 ns earlier
+            "#]],
         );
     }
 
@@ -335,8 +335,8 @@ mod tests {
         after_create(
             "d create; d CREATED at=-10ms",
             expect![[r#"
-            INV-23 at #5 #8: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too, and not 7000000 ns before: its created_at is earlier
-        "#]],
+                INV-23 at #6 #9: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too, and not 7000000 ns before: its created_at is earlier
+            "#]],
         );
     }
 

@@ -1,4 +1,4 @@
-//! INV-11: each transition that a relist or a call proves has its event.
+//! INV-11 and INV-33: each transition that a relist or a call proves has its event.
 
 #[cfg(test)]
 mod tests;
@@ -6,14 +6,14 @@ mod tests;
 use std::time::Duration;
 
 use crate::history::{
-    Body, CaseHistory, ContainerListing, ContainerState, Entry, EventKind, HostFact, Request, Seq,
-    Subject,
+    Body, CaseHistory, ContainerState, Entry, EventKind, HostFact, Request, SandboxState, Seq,
+    Subject, SubjectKind,
 };
 use crate::limits;
 use crate::oracle::clocks::deadline_passed;
 use crate::oracle::fields::Message;
 use crate::oracle::index::Index;
-use crate::oracle::invariants::{Invariant, MUST_MUST};
+use crate::oracle::invariants::{Invariant, MUST_MUST, MUST_SHOULD};
 use crate::oracle::objects::Object;
 use crate::oracle::subjects::how_it_ended;
 use crate::oracle::subscribers::is_on_other_stream;
@@ -40,12 +40,29 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// One listing of a container's sandbox.
+/// CREATED of a sandbox is no MUST: SBX-01 asks for it.
+pub(in crate::oracle) const OF_SANDBOXES: Invariant = Invariant {
+    id: "INV-33",
+    name: "invariant::no-missed-sandbox-events",
+    sentence: "A sandbox that a call or a relist shows to run, to be stopped or to be removed has \
+               the event of that, before or soon after.",
+    kinds: &[
+        Kind::MissingStarted,
+        Kind::MissingStopped,
+        Kind::MissingDeleted,
+        Kind::LateEvent,
+    ],
+    levels: MUST_SHOULD,
+    ..RULE
+};
+
+/// A list that would show an object.
 #[derive(Clone, Copy, Debug)]
 struct Relist<'a> {
     began: &'a Entry,
     ended: &'a Entry,
-    listing: Option<&'a ContainerListing>,
+    /// A sandbox that is READY is RUNNING, and one that is not is EXITED.
+    state: Option<ContainerState>,
 }
 
 impl Relist<'_> {
@@ -55,8 +72,7 @@ impl Relist<'_> {
         use ContainerState::{Created, Exited, Running, Unknown};
         use EventKind as Kind;
 
-        let states = [before, self].map(|relist| relist.listing.map(|listing| listing.state));
-        let needed: &[EventKind] = match states {
+        let needed: &[EventKind] = match [before.state, self.state] {
             [None, Some(Created)] => &[Kind::Created],
             [None, Some(Running)] => &[Kind::Created, Kind::Started],
             [None, Some(Exited)] => &[Kind::Created, Kind::Stopped],
@@ -74,13 +90,12 @@ impl Relist<'_> {
 
     /// Whether it shows only UNKNOWN or undefined states.
     fn is_unknown(&self) -> bool {
-        let state = self.listing.map(|listing| listing.state);
-        matches!(state, Some(ContainerState::Unknown(_)))
+        matches!(self.state, Some(ContainerState::Unknown(_)))
     }
 
     /// The state that it shows, and the event that announces it; `None` if no event does.
     fn announcement(&self) -> Option<(&'static str, EventKind)> {
-        match self.listing.map(|listing| listing.state) {
+        match self.state {
             None => Some(("does not show it", EventKind::Deleted)),
             Some(ContainerState::Created) => Some(("shows it CREATED", EventKind::Created)),
             Some(ContainerState::Running) => Some(("shows it RUNNING", EventKind::Started)),
@@ -90,8 +105,7 @@ impl Relist<'_> {
     }
 }
 
-/// The listings of the subject's sandbox that began after the subject's creation and before the
-/// teardown, in order.
+/// The lists that would show the subject, from its creation to the teardown, in order.
 fn relists_of<'a>(
     index: &Index<'a>,
     subject: &Subject,
@@ -106,22 +120,38 @@ fn relists_of<'a>(
     let answers = object.map(Object::answers).unwrap_or_default().into_iter();
     answers.filter_map(move |(call, ended, said)| {
         let began = call.began();
-        let is_list = matches!(call.request(), Request::ListContainers { .. });
+        let is_list = matches!(
+            call.request(),
+            Request::ListContainers { .. } | Request::ListSandboxes { .. }
+        );
         let in_time = made.is_some_and(|made| began.seq > made) && history.within_steps(ended.seq);
-        let listing = match said.ok()? {
-            Some(Message::Item(item)) => Some(item),
+        let state = match said.ok()? {
+            Some(Message::Item(item)) => Some(item.state),
+            Some(Message::SandboxItem(item)) => Some(state_of_sandbox(item.state)),
             Some(_) => return None,
             None => None,
         };
         (is_list && in_time).then_some(Relist {
             began,
             ended,
-            listing,
+            state,
         })
     })
 }
 
-/// A proof of a transition of a container.
+fn is_sandbox(subject: &Subject) -> bool {
+    matches!(subject.kind, SubjectKind::Sandbox(_))
+}
+
+fn state_of_sandbox(state: SandboxState) -> ContainerState {
+    match state {
+        SandboxState::Ready => ContainerState::Running,
+        SandboxState::NotReady => ContainerState::Exited,
+        SandboxState::Unknown(number) => ContainerState::Unknown(number),
+    }
+}
+
+/// A proof of a transition of a container or a sandbox.
 pub(super) struct Proof<'a> {
     pub(super) needed: EventKind,
     /// The call, relist or fact that proves it, as a phrase in two parts.
@@ -193,18 +223,24 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             .iter()
             .find_map(|proof| missed(rule, history, subject, proof))
     };
-    history.subjects().iter().filter_map(missed).collect()
+    let of_sandboxes = rule.id == OF_SANDBOXES.id;
+    let subjects = history.subjects().iter();
+    let judged = subjects.filter(|subject| is_sandbox(subject) == of_sandboxes);
+    judged.filter_map(missed).collect()
 }
 
-/// The proofs of a container's transitions that a stream could report.
+/// The proofs of an object's transitions that a stream could report.
 pub(super) fn proofs<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
-    if index.history.is_of_foreign_pod() {
-        return changes(index, subject);
-    }
-    let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
-    let relists = relists.filter_map(Proof::of_relist);
-    let calls = index.transitions(&subject.id).iter();
-    relists.chain(calls.map(Proof::of_call)).collect()
+    let mut proofs = if index.history.is_of_foreign_pod() {
+        changes(index, subject)
+    } else {
+        let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
+        let relists = relists.filter_map(Proof::of_relist);
+        let calls = index.transitions(&subject.id).iter();
+        relists.chain(calls.map(Proof::of_call)).collect()
+    };
+    proofs.retain(|proof| !is_sandbox(subject) || proof.needed != EventKind::Created);
+    proofs
 }
 
 /// The changes of a foreign container from one relist to the next, and the end of its process. Its
@@ -303,7 +339,7 @@ pub fn unannounced(index: &Index<'_>) -> Option<String> {
     })
 }
 
-/// The first event of a container that is due and has not arrived.
+/// The first event of a container or a sandbox that is due and has not arrived.
 pub(crate) fn unannounced_of<'a>(index: &Index<'a>, subject: &'a Subject) -> Option<EventKind> {
     let is_missing = |needed: &EventKind| {
         let has_arrived = subject.first(*needed).is_some();

@@ -69,8 +69,8 @@ mod tests {
         after_create(
             "c STOPPED state=running",
             expect![[r#"
-        INV-08 at #6: c (c.0.beef): expected EXITED in STOPPED: RUNNING in STOPPED
-    "#]],
+                INV-08 at #7: c (c.0.beef): expected EXITED in STOPPED: RUNNING in STOPPED
+            "#]],
         );
     }
 
@@ -79,8 +79,8 @@ mod tests {
         after_create(
             "c STARTED state=created",
             expect![[r#"
-        INV-08 at #6: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
-    "#]],
+                INV-08 at #7: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
+            "#]],
         );
     }
 
@@ -114,7 +114,7 @@ mod tests {
         after_create(
             "c STOPPED; c DELETED present",
             expect![[r#"
-                INV-08 at #7: c (c.0.beef): expected no status of it in DELETED: EXITED in DELETED
+                INV-08 at #8: c (c.0.beef): expected no status of it in DELETED: EXITED in DELETED
             "#]],
         );
     }
@@ -129,7 +129,7 @@ mod tests {
         after_create(
             "c STARTED missing",
             expect![[r#"
-                INV-15 at #5 #6: c (c.0.beef): expected a status of it among the 0 in STARTED: it is missing
+                INV-15 at #6 #7: c (c.0.beef): expected a status of it among the 0 in STARTED: it is missing
             "#]],
         );
     }

@@ -194,14 +194,14 @@ mod tests {
         after_create(
             "stream ends; c start; end",
             expect![[r#"
-                INV-21 at #6 #8: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
+                INV-21 at #7 #9: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
             "#]],
         );
         after_create("stream ends UNAVAILABLE; c start fails; end", expect![]);
         after_create(
             "stream ends UNAVAILABLE; end; pod stop",
             expect![[r#"
-                INV-21 at #6 #9: stream 0: expected a stream that stays open as long as the runtime runs: it ended with UNAVAILABLE; after five such ends a kubelet up to 1.37 follows no events until it is restarted
+                INV-21 at #7 #10: stream 0: expected a stream that stays open as long as the runtime runs: it ended with UNAVAILABLE; after five such ends a kubelet up to 1.37 follows no events until it is restarted
             "#]],
         );
     }
@@ -229,7 +229,7 @@ mod tests {
         after_create(
             "stream ends; c start refused; pod stop; end",
             expect![[r#"
-                INV-21 at #6 #10: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
+                INV-21 at #7 #11: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
             "#]],
         );
     }

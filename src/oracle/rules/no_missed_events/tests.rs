@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{RULE, unannounced};
+use super::{OF_SANDBOXES, RULE, is_sandbox, unannounced_of};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::invariants;
 use crate::oracle::script::{history, render};
@@ -14,7 +14,11 @@ fn check(script: &str, expect: Expect) {
     let index = Index::new(&history);
     let found = invariants(&index);
     let missed = found.iter().filter(|found| found.rule == RULE.id);
-    let waits = unannounced(&index).map(|awaited| format!("waits for {awaited}\n"));
+    let mut containers = history.subjects().iter().filter(|it| !is_sandbox(it));
+    let waits = containers.find_map(|it| {
+        let awaited = unannounced_of(&index, it)?;
+        Some(format!("waits for {awaited} of {}\n", it.label()))
+    });
     expect.assert_eq(&(waits.unwrap_or_default() + &render(missed)));
 }
 
@@ -323,5 +327,46 @@ fn an_event_that_the_suite_has_not_read_in_time_is_no_miss() {
     waits for STARTED of c
     INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
 "#]],
+    );
+}
+
+// Sandboxes
+
+#[test]
+fn a_sandbox_that_runs_stops_and_is_removed_has_the_events_of_that() {
+    let judged =
+        |script: &str, expect| crate::oracle::rules::testing::check(&OF_SANDBOXES, script, expect);
+    judged(
+        "pod run; pod STARTED; pod stop; pod STOPPED; pod remove; pod DELETED; end",
+        expect![],
+    );
+    judged("pod run fails; end", expect![]);
+    judged(
+        "pod run; end; pod stop",
+        expect![[r#"
+        INV-33 at #1 #2: pod (pod.0.beef): expected STARTED within 10s of RunPodSandbox: STARTED has not come
+    "#]],
+    );
+    judged(
+        "pod run; pod STARTED; pod stop; end",
+        expect![[r#"
+        INV-33 at #4 #5: pod (pod.0.beef): expected STOPPED within 10s of StopPodSandbox: STOPPED has not come
+    "#]],
+    );
+    judged(
+        "pod run; pod STARTED; pod stop; pod STOPPED; pod remove; end",
+        expect![[r#"
+            INV-33 at #7 #8: pod (pod.0.beef): expected DELETED within 10s of RemovePodSandbox: DELETED has not come
+        "#]],
+    );
+    judged(
+        "pod run; pod STARTED; pod remove; pod DELETED; end",
+        expect![[r#"
+            INV-33 at #4 #5: pod (pod.0.beef): expected STOPPED within 10s of RemovePodSandbox: STOPPED has not come
+        "#]],
+    );
+    judged(
+        "pod run; pod STARTED; c create; pod stop; pod STOPPED; end",
+        expect![""],
     );
 }
