@@ -142,7 +142,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             ExpectationSource::Given(Some(read_expectations(path, &cases)?))
         }
         Some(Expectations::Builtin) => ExpectationSource::Builtin,
-        None => ExpectationSource::Given(None),
+        Some(Expectations::None) | None => ExpectationSource::Given(None),
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
     host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;

@@ -8,18 +8,25 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 profile=${CRI_CI_PROFILE:-release}
 suite=$repo/target/${profile/#dev/debug}/cri-event-conformance
 
+# On a terminal cargo shows its progress.
 build_suite() {
-  [[ -x $suite ]] || say "building the suite, which takes some minutes at first"
-  cargo build --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml" --bin cri-event-conformance \
+  local quiet=(--quiet)
+  [[ ! -t 2 ]] || quiet=()
+  say "building the suite: minutes at first and after a change, else seconds"
+  cargo build --profile "$profile" "${quiet[@]}" --manifest-path "$repo/Cargo.toml" --bin cri-event-conformance \
     ${CRI_CI_WITH_TESTS:+--test tidy}
 }
 
 say() { printf '%s: %s\n' "ci/${0##*/}" "$*" >&2; }
 
+# The exit code of wrong usage: 1 is a broken MUST.
 die() {
   say "$@"
-  exit 1
+  exit 2
 }
+
+# needs_value OPTION [VALUE]
+needs_value() { [[ -n ${2:-} ]] || die "$1 needs a value"; }
 
 # The comment at the head of a script is its help text.
 print_help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }

@@ -164,7 +164,8 @@ fn usual() -> Result<Endpoint, Fault> {
     let tried = tried.concat();
     Err(Fault::undecided(format!(
         "no runtime endpoint was given, and none of the usual ones can be used:{tried}\n\
-         name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT"
+         name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT; without a runtime: \
+         --runtime-endpoint model"
     )))
 }
 

@@ -179,7 +179,7 @@ fn holds_all_up(known: &Known) -> bool {
 /// The failures that are known of the runtime.
 fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, ExploreError> {
     let file = match given {
-        None => None,
+        Some(Expectations::None) | None => None,
         Some(Expectations::Builtin) => builtin_of(&report.info.runtime.runtime_name),
         Some(Expectations::File(path)) => Some(ExpectationFile {
             path: path.display().to_string(),

@@ -19,9 +19,9 @@ pub(crate) struct Transition<'a> {
     pub(crate) ended: &'a Entry,
 }
 
-/// The transitions of each container and sandbox that the calls of the case's steps have caused and a stream
-/// could report: it was live from the begin of the object's creation until the event's deadline
-/// after the call. At the end of complete steps the driver has waited for it.
+/// The transitions of each container and sandbox that the calls of the case's steps have caused and
+/// a stream could report: it was live from the begin of the object's creation until the event's
+/// deadline after the call. At the end of complete steps the driver has waited for it.
 pub(super) fn transitions<'a>(
     history: &CaseHistory,
     objects: &Objects<'a>,

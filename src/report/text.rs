@@ -189,7 +189,16 @@ fn write_outcome(text: &mut Text, outcome: &Outcome, in_full: Shown) -> fmt::Res
     }
     if let Some(hint) = &outcome.hint {
         let accept = "; `--expectations builtin` accepts it";
-        text.field("known of this runtime", &format!("{hint}{accept}"), 0);
+        let pages = outcome
+            .pages
+            .iter()
+            .map(|page| format!("`explain {}`", printable(page)));
+        let pages: Vec<_> = pages.collect();
+        let more = match &*pages.join(" and ") {
+            "" => String::new(),
+            pages => format!(", {pages} has more"),
+        };
+        text.field("known of this runtime", &format!("{hint}{accept}{more}"), 0);
     }
     let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
     if broken && !outcome.why.is_empty() {

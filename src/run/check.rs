@@ -79,7 +79,7 @@ pub struct Reporting {
 impl Reporting {
     pub fn open(options: &ReportOptions, history: Option<&Path>) -> Result<Self, RunError> {
         let accepted = match &options.expectations {
-            None => ExpectationSource::Given(None),
+            Some(Expectations::None) | None => ExpectationSource::Given(None),
             Some(Expectations::Builtin) => ExpectationSource::Builtin,
             Some(Expectations::File(path)) => {
                 let cases = load::embedded().map_err(load::LoadError::from)?;
@@ -160,6 +160,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
 fn accepted(options: &CheckOptions) -> Result<Accepted, RunError> {
     match &options.report.expectations {
         None => Ok(Accepted::Recorded),
+        Some(Expectations::None) => Ok(Accepted::Listed(Box::default())),
         Some(Expectations::Builtin) => Ok(Accepted::Builtin),
         Some(Expectations::File(path)) => {
             // The history may contain cases of another version of the suite.

@@ -12,18 +12,20 @@ use crate::{files, terminal};
 /// The source of the accepted failures: the value of `--expectations`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expectations {
+    /// No failure is accepted, also where the recorded run accepted some.
+    None,
     /// The built-in list for the runtime.
     Builtin,
     File(PathBuf),
 }
 
 impl Expectations {
-    /// Parses a value of `--expectations`: `builtin` or a file.
+    /// Parses a value of `--expectations`: `none`, `builtin` or a file.
     pub fn named(value: OsString) -> Self {
-        if value == "builtin" {
-            Self::Builtin
-        } else {
-            Self::File(value.into())
+        match value.to_str() {
+            Some("none") => Self::None,
+            Some("builtin") => Self::Builtin,
+            _ => Self::File(value.into()),
         }
     }
 }

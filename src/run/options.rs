@@ -76,6 +76,9 @@ impl Exit {
                     why.unwrap_or("a report could not be written")
                 )
             }
+            Self::NothingRan if report.watch.is_some() => {
+                "no pod changed, so that nothing was judged".to_owned()
+            }
             Self::NothingRan => "nothing ran".to_owned(),
         };
         format!("exit code {}: {meaning}", self as u8)
@@ -248,6 +251,8 @@ pub struct Look {
 pub struct ReportOptions {
     /// Accept known failures of this runtime: those of a YAML file or, with `builtin`, those known
     /// to this suite
+    ///
+    /// `none` accepts none, not even those that a recorded run accepted.
     #[arg(long, value_name = "FILE")]
     #[arg(value_parser = OsStringValueParser::new().map(Expectations::named))]
     #[arg(help_heading = "Verdict")]

@@ -211,6 +211,29 @@ pub(super) struct Conclusion {
     pub(super) exit: Exit,
 }
 
+/// The command that shows more of a failure that is not known of the runtime, or the page about one
+/// that is.
+fn next(report: &RunReport, history: Option<&str>) -> Option<String> {
+    let failed = report.outcomes.iter();
+    let failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
+    let Some(unknown) = failed.clone().find(|outcome| outcome.hint.is_none()) else {
+        let page = failed.flat_map(|outcome| &outcome.pages).next()?;
+        return Some(format!(
+            "cri-event-conformance explain {}",
+            report::printable(page)
+        ));
+    };
+    Some(match history {
+        Some(history) => {
+            format!(
+                "cri-event-conformance check {history} {} --verbose",
+                unknown.id
+            )
+        }
+        None => "--history FILE keeps the evidence, and --html FILE draws it".to_owned(),
+    })
+}
+
 /// Writes the reports, prints the summary, and returns the exit code, even if a report cannot be
 /// written.
 pub(super) fn conclude(
@@ -236,16 +259,7 @@ pub(super) fn conclude(
     if let Some(history) = &history {
         summary.extend(["history: ", history, "\n"]);
     }
-    let failed = report.outcomes.iter();
-    let mut failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
-    if let Some(failed) = failed.find(|outcome| outcome.hint.is_none()) {
-        let next = match &history {
-            Some(history) => format!(
-                "cri-event-conformance check {history} {} --verbose",
-                failed.id
-            ),
-            None => "--history FILE keeps the evidence, and --html FILE draws it".to_owned(),
-        };
+    if let Some(next) = next(report, history.as_deref()) {
         summary.extend(["next: ", &next, "\n"]);
     }
     let exit = match exit {

@@ -119,7 +119,7 @@ impl EndedCase {
             if !outcome.cap(cap.unwrap_or(Level::May)) {
                 self.known.apply(&mut outcome, &Decided::default());
             }
-            outcome.hint = hint(&outcome, &self.hints);
+            explain(&mut outcome, &self.hints);
             let judged = (Place::Case(case), &*self.profiles);
             found = find(judged, &index, &self.known, &self.filled);
             let measured = checks::latencies(&case.claim(), &index, self.call_deadline);
@@ -155,12 +155,14 @@ fn seen(violations: &[Violation]) -> BTreeMap<Seen, usize> {
         .collect()
 }
 
-/// The note that a failure is known for the runtime, if it is.
-pub(super) fn hint(outcome: &Outcome, hints: &Known) -> Option<String> {
+/// Notes in a failure that is known of the runtime the reason and the pages about it.
+pub(super) fn explain(outcome: &mut Outcome, hints: &Known) {
     if outcome.verdict != Verdict::Fail {
-        return None;
+        return;
     }
-    hints.explanation(outcome)
+    if let Some((reason, pages)) = hints.explanation(outcome) {
+        (outcome.hint, outcome.pages) = (Some(reason), pages);
+    }
 }
 
 fn containers(history: &CaseHistory) -> usize {

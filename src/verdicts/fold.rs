@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ended::{EndedCase, JudgedCase, Tallies, Tally, hint};
+use super::ended::{EndedCase, JudgedCase, Tallies, Tally, explain};
 use super::findings::Findings;
 use super::known::{Decided, Known, KnownFailure, Losses, WATCH};
 use super::plan::{Execution, Plan, Scope, blank_invariant};
@@ -363,7 +363,7 @@ impl Verdicts {
         if !is_capped && is_broken {
             self.plan.known.apply(&mut outcome, &self.decided());
         }
-        outcome.hint = hint(&outcome, &self.plan.hints);
+        explain(&mut outcome, &self.plan.hints);
         let seen = outcome.clone();
         self.bounded(outcome, |entry| {
             // A part of the cases may be the very ones that lose the race.
@@ -413,6 +413,7 @@ impl Verdicts {
             // A case that was not selected is no reason.
             Verdict::Fail if self.plan.hints.broken_bound(&outcome, losses).is_some() => {
                 outcome.hint = None;
+                outcome.pages.clear();
             }
             _ => {}
         }

@@ -181,9 +181,10 @@ impl Known {
         }
     }
 
-    /// The reason for a failure, if all findings are listed.
-    pub fn explanation(&self, outcome: &Outcome) -> Option<String> {
-        Some(explanations(&self.explaining(outcome)?))
+    /// The reason for a failure and the names of the pages about it, if all findings are listed.
+    pub fn explanation(&self, outcome: &Outcome) -> Option<(String, BTreeSet<String>)> {
+        let entries = self.explaining(outcome)?;
+        Some((explanations(&entries), pages(&entries)))
     }
 
     /// The entries that list all findings, at least one.

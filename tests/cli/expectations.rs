@@ -194,6 +194,21 @@ fn a_mistyped_word_for_the_built_in_expectations_is_recognised() {
     assert!(!other.err.contains("did you mean"), "{other:#?}");
 }
 
+/// `none` shows the failures that the recorded run accepted, with the page of one.
+#[test]
+fn none_accepts_no_failure_and_names_the_page_of_a_known_one() {
+    let recorded = "fixtures/histories/runs/containerd-2.1-known.binpb";
+    suite(["check", recorded]).run().fails(0, &[]);
+    let check = ["check", recorded, "--expectations", "none"];
+    let ended = suite(check).run().fails(1, &[]);
+    for page in [
+        "`explain no-stopped-after-failed-start` has more",
+        "next: cri-event-conformance explain no-stopped-after-failed-start",
+    ] {
+        assert!(ended.out.contains(page), "{ended:#?}");
+    }
+}
+
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
 
 #[test]

@@ -40,7 +40,7 @@ fn a_correct_runtime_is_conformant() {
     let ended = ended.fails(0, &["watching model"]);
     let first = ended.out.lines().next().unwrap();
     assert!(
-        first.starts_with("nothing broken (20 invariants, "),
+        first.starts_with("nothing broken (21 invariants, "),
         "{ended:#?}"
     );
     let mut lags = report["latencies"].as_array().unwrap().iter();
