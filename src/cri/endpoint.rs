@@ -37,7 +37,10 @@ pub struct InProcess {
 pub enum EndpointError {
     #[error("the endpoint is empty; write it as unix:///run/containerd/containerd.sock")]
     Empty,
-    #[error("`{0}` is not an absolute path; write it as unix:///run/containerd/containerd.sock")]
+    #[error(
+        "`{0}` is not an absolute path; write it as unix:///run/containerd/containerd.sock, or \
+         `model` for the runtime that needs none"
+    )]
     NotAbsolute(String),
     #[error(
         "the scheme of `{0}` is not supported: a CRI runtime is reached through a unix socket, \

@@ -44,7 +44,7 @@ pub struct DoctorOptions {
 const NO_ENDPOINT: &str = "none";
 
 /// The maximum number of listed leftovers.
-const LISTED: usize = 20;
+const LISTED: usize = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
@@ -193,7 +193,7 @@ pub(super) fn leftovers_finding(leftovers: &[String]) -> Finding {
     );
     Finding::new((Area::Leftovers, Status::Note), "leftovers", finding, read)
         .why("They use resources of the node, and a kubelet reports containers that it does not know.")
-        .fix("cri-event-conformance cleanup, with --runtime-endpoint of the runtime of the run")
+        .fix("cri-event-conformance cleanup, with --runtime-endpoint of the runtime of the run; where that is gone, remove them by hand")
 }
 
 /// The findings, from the kernel's facts and the files of the node.

@@ -217,7 +217,7 @@ impl Findings {
             ));
         } else if count > SHOWN_VIOLATIONS {
             outcome.reason = Some(format!(
-                "{count} times in all; the first {SHOWN_VIOLATIONS} are shown"
+                "{count} times in all; the details show {SHOWN_VIOLATIONS}"
             ));
         }
         let cases: BTreeSet<&Arc<str>> = all().filter_map(|found| found.case.as_ref()).collect();

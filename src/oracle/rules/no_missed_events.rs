@@ -231,21 +231,21 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
 
 /// The proofs of an object's transitions that a stream could report.
 pub(super) fn proofs<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
-    let mut proofs = if index.history.is_of_foreign_pod() {
-        changes(index, subject)
-    } else {
+    let mut proofs = changes(index, subject);
+    if !index.history.is_of_foreign_pod() {
         let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
-        let relists = relists.filter_map(Proof::of_relist);
         let calls = index.transitions(&subject.id).iter();
-        relists.chain(calls.map(Proof::of_call)).collect()
-    };
+        proofs.extend(relists.filter_map(Proof::of_relist));
+        proofs.extend(calls.map(Proof::of_call));
+    }
     proofs.retain(|proof| !is_sandbox(subject) || proof.needed != EventKind::Created);
     proofs
 }
 
-/// The changes of a foreign container from one relist to the next, and the end of its process. Its
-/// first state is no change. UNKNOWN is no end for a kubelet, but it ends the container and creates
-/// another one, in any state of its stream: that is due from each relist that shows it.
+/// The changes of an object from one relist to the next, also on a stream that was opened after its
+/// creation, and the end of its process. Its first state is no change. UNKNOWN is no end for a
+/// kubelet, but it ends the container and creates another one, in any state of its stream: that is
+/// due from each relist that shows it.
 fn changes<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
     let bound = index.history.scaled(limits::EVENT_WAIT);
     let live = |since: &Entry, until: &Entry| {

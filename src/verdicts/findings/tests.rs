@@ -54,12 +54,12 @@ fn unlisted_violations_are_shown_first() {
 
 #[test]
 fn the_first_violations_are_shown_if_none_or_all_are_listed() {
-    let reason = Some("7 times in all; the first 5 are shown".to_owned());
+    let reason = Some("7 times in all; the details show 5".to_owned());
     let script = format!("{OFTEN}; {ALSO_CREATED}");
     let deleted = vec!["no pod_sandbox_status in DELETED".to_owned(); SHOWN_VIOLATIONS];
     assert_eq!(shown(&script, &Known::default()), (deleted.clone(), reason));
     let listed = known("{kind: missing-sandbox-status, event: DELETED}");
-    let reason = Some("6 times in all; the first 5 are shown".to_owned());
+    let reason = Some("6 times in all; the details show 5".to_owned());
     assert_eq!(shown(OFTEN, &listed), (deleted, reason));
 }
 
@@ -158,7 +158,7 @@ fn findings_that_differ_without_end_are_counted() {
     );
     let mut outcome = blank_invariant(rule, HostInstant::default());
     findings.add_to_outcome(rule.id, &mut outcome);
-    let count = format!("{all} times in all; the first {SHOWN_VIOLATIONS} are shown");
+    let count = format!("{all} times in all; the details show {SHOWN_VIOLATIONS}");
     assert_eq!(outcome.reason, Some(count));
     let texts = outcome
         .seen

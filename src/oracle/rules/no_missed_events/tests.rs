@@ -330,6 +330,24 @@ fn an_event_that_the_suite_has_not_read_in_time_is_no_miss() {
     );
 }
 
+#[test]
+fn a_change_on_a_stream_that_was_opened_after_the_creation_has_its_event() {
+    let then = |script: &str, expect| {
+        let again = "c start; c STARTED; unsubscribe; subscribe; proven; pod relist c=running";
+        then(&format!("{again}; {script}; end"), expect);
+    };
+    then("pod relist c=running", expect![[""]]);
+    then("pod relist c=exited; c STOPPED", expect![[""]]);
+    then(
+        "pod relist c=exited",
+        expect![[r#"
+        waits for STOPPED of c
+        INV-11 at #14 #15: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED has not come
+    "#]],
+    );
+    then("unsubscribe; pod relist c=exited", expect![[""]]);
+}
+
 // Sandboxes
 
 #[test]
