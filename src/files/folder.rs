@@ -94,8 +94,11 @@ impl Folder {
         } else {
             above
         })?;
-        above.create(name, 0o777)?;
-        above.enter(name)
+        match above.create(name, 0o777) {
+            // Another thread or process was faster.
+            Err(fault) if fault.kind() != io::ErrorKind::AlreadyExists => Err(fault),
+            _ => above.enter(name),
+        }
     }
 
     /// Creates a directory in this one, and opens it. One that exists is opened if it belongs to

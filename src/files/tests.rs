@@ -345,3 +345,22 @@ fn a_path_inside_a_directory_never_leaves_it() {
         );
     }
 }
+
+#[test]
+fn a_directory_that_several_threads_create_at_once_is_there_for_each() {
+    let folder = tempdir().unwrap();
+    for round in 0..100 {
+        let path = folder.path().join(format!("{round}/new"));
+        let barrier = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            let makes = || {
+                barrier.wait();
+                create_directory("cases", &path)
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(makes)).collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+    }
+}
