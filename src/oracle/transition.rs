@@ -29,7 +29,7 @@ pub(super) fn transitions<'a>(
 ) -> BTreeMap<&'a ContainerId, Vec<Transition<'a>>> {
     let bound = history.scaled(limits::EVENT_WAIT);
     let waited = history.steps_end() == Some(&StepsEnd::Complete);
-    let objects_made = objects.iter().filter_map(|object| {
+    let by_object = objects.iter().filter_map(|object| {
         let creation = object.creation.filter(|call| !call.is_of_run())?;
         let since = creation.began().seq;
         let mut made = caused(history, object, objects.sandbox_of(object));
@@ -42,7 +42,7 @@ pub(super) fn transitions<'a>(
         });
         Some((&object.subject.id, made))
     });
-    objects_made.collect()
+    by_object.collect()
 }
 
 /// The transitions that calls of the steps have caused: each by the first that proves it.
