@@ -345,7 +345,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("STP-06", "set own-status=none STOPPED of c"),
             ("SNP-01", "set own-status=none CREATED of c"),
             ("SNP-01", "set own-status=twice STOPPED of exits"),
-            ("SNP-01", "set siblings=none STARTED of c"),
+            ("SNP-01", "set siblings=none STARTED of exits"),
         ],
     ),
     (
@@ -393,7 +393,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
         "INV-27",
         &[
             ("ORD-01", "set state=created STARTED of c"),
-            ("SNP-01", "set siblings=none STARTED of c"),
+            ("SNP-01", "set siblings=none STARTED of exits"),
             ("MUL-05", "set snapshot=first.STARTED STARTED of second"),
             ("SBX-04", "set sandbox-state=ready DELETED of running"),
         ],
