@@ -265,9 +265,14 @@ fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
             return with_known_words(ours, rest);
         }
     }
-    match message.strip_prefix("duplicate field ") {
-        Some(key) => (format!("the key {key} is given twice"), None),
-        None => (message.to_owned(), None),
+    if let Some(key) = message.strip_prefix("duplicate field ") {
+        return (format!("the key {key} is given twice"), None);
+    }
+    match message.rsplit_once(", expected ") {
+        Some((found, "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64")) => {
+            (format!("{found}, expected a whole number"), None)
+        }
+        _ => (message.to_owned(), None),
     }
 }
 

@@ -58,7 +58,7 @@ pub enum LoadError {
 
 /// The cases of this repository, ordered by id.
 pub fn embedded() -> Result<Vec<Case>, Diagnostics> {
-    let mut reader = Reader::default();
+    let mut reader = Reader::for_cases_of(None)?;
     for name in Embedded::iter().filter(|name| name.contains('/')) {
         let path = Path::new("cases").join(&*name);
         reader.text(&path, &path, &Embedded::text(Path::new(&*name))?);
@@ -81,7 +81,7 @@ pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
     } else {
         walk.files.push(path.to_owned());
     }
-    let path = path.to_owned();
+    let (root, path) = (path, path.to_owned());
     if walk.entries > limits::ENTRIES || walk.files.len() > limits::FILES {
         return Err(LoadError::TooMany { path });
     }
@@ -90,7 +90,7 @@ pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
     }
     let mut reader = Reader {
         found: walk.found,
-        ..Reader::default()
+        ..Reader::for_cases_of(Some(root))?
     };
     for file in &walk.files {
         reader.file(file);
@@ -196,9 +196,19 @@ struct Reader {
     found: Vec<Diagnostic>,
     ids: BTreeMap<String, PathBuf>,
     names: BTreeMap<String, PathBuf>,
+    /// The ids of the requirements that a case can name.
+    requirements: BTreeSet<String>,
 }
 
 impl Reader {
+    fn for_cases_of(folder: Option<&Path>) -> Result<Self, Diagnostics> {
+        let known = requirements(folder)?.into_iter();
+        Ok(Self {
+            requirements: known.map(|requirement| requirement.id).collect(),
+            ..Self::default()
+        })
+    }
+
     fn file(&mut self, path: &Path) {
         // `.` and `..` do not contain the area's name, the real path does.
         let named = match path.parent().and_then(Path::file_name) {
@@ -219,7 +229,12 @@ impl Reader {
         let place = Place::from_path(named);
         let reading = read(path, place, text);
         match reading.case {
-            Ok(case) => self.cases.push(case),
+            Ok(case) => {
+                for problem in self.unknown_requirements(&case) {
+                    self.found.push(problem.locate(path, text));
+                }
+                self.cases.push(case);
+            }
             Err(found) => self.found.extend(found),
         }
         let Some(id) = reading.id else {
@@ -239,6 +254,18 @@ impl Reader {
                 known.insert(word, path.to_owned());
             }
         }
+    }
+
+    fn unknown_requirements(&self, case: &Case) -> Vec<Problem> {
+        let named = case.requirements.iter().enumerate();
+        let unknown = named.filter(|(_, id)| !self.requirements.contains(*id));
+        let problems = unknown.map(|(index, id)| Problem {
+            path: vec![Segment::Key("requirements"), Segment::Index(index)],
+            part: Part::Value,
+            message: format!("there is no requirement {id}"),
+            help: Some("the command `requirements` lists them".to_owned()),
+        });
+        problems.collect()
     }
 
     fn finish(mut self) -> Result<Vec<Case>, Diagnostics> {

@@ -313,6 +313,30 @@ fn one_file_can_be_read_by_its_path() {
 }
 
 #[test]
+fn an_unknown_requirement_is_refused_unless_the_folder_has_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = include_str!("../../cases/stop/obeyed.yaml");
+    let (before, _) = case.split_once("requirements:").expect("it names some");
+    let (_, after) = case.split_once("levels:").expect("it has levels");
+    let case = format!("{before}requirements: [R1, R999]\nlevels:{after}");
+    write(&folder, "stop/obeyed.yaml", case.as_bytes());
+    check_folder(
+        folder.path(),
+        &expect![[r#"
+        error: there is no requirement R999
+         --> stop/obeyed.yaml:9:20
+          |
+        9 | requirements: [R1, R999]
+          |                    ^^^^
+          |
+          = help: the command `requirements` lists them"#]],
+    );
+    let own = include_str!("../../cases/requirements.yaml").replace("id: R2\n", "id: R999\n");
+    write(&folder, "requirements.yaml", own.as_bytes());
+    load::from_path(folder.path()).unwrap_or_else(|found| panic!("{found}"));
+}
+
+#[test]
 fn a_list_of_requirements_is_no_case() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/requirements.yaml");
     let found = load::from_path(&path).expect_err("it has no case");
