@@ -137,20 +137,28 @@ impl Matrix {
     }
 }
 
+/// Tries the defects, and writes the tables. `show` gets the number of trials that have ended, and
+/// of all, whenever one ends.
 pub fn matrix(
     options: &MatrixOptions,
     cases: &[Case],
     defects: &[Defect],
     out: &mut dyn std::io::Write,
+    show: impl Fn(usize, usize) + Sync,
 ) -> Result<Matrix, MatrixError> {
     table::prepare(options)?;
     let cases = &tried_cases(options, cases)[..];
     let trials = trials(options, cases, defects)?;
     let (exclusive, shared): (Vec<Trial>, Vec<Trial>) =
         trials.into_iter().partition(Trial::needs_exclusive_runtime);
-    let mut done = run_trials(&shared, options.threads, cases, options);
+    let all = shared.len() + exclusive.len();
+    let ended = |ended| show(ended, all);
+    let mut done = run_trials(&shared, options.threads, cases, options, ended);
     if !done.iter().any(TrialResult::has_fault) {
-        done.extend(run_trials(&exclusive, NonZeroUsize::MIN, cases, options));
+        let before = done.len();
+        let ended = |ended| show(before + ended, all);
+        let alone = NonZeroUsize::MIN;
+        done.extend(run_trials(&exclusive, alone, cases, options, ended));
     }
     let is_partial = options.endpoints.is_some() || !options.names.is_empty();
     let must_fail = if is_partial { &[] } else { cases };
@@ -166,6 +174,7 @@ fn run_trials(
     threads: NonZeroUsize,
     cases: &[Case],
     options: &MatrixOptions,
+    ended: impl Fn(usize) + Sync,
 ) -> Vec<TrialResult> {
     let next = AtomicUsize::new(0);
     let interrupted = AtomicBool::new(false);
@@ -182,9 +191,9 @@ fn run_trials(
                     if trial.is_on_a_real_runtime() && result.has_fault() {
                         interrupted.store(true, Ordering::Relaxed);
                     }
-                    done.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(result);
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.push(result);
+                    ended(done.len());
                 }
             });
         }

@@ -251,8 +251,11 @@ pub(super) fn matrix(
         threads,
         ..options.clone()
     };
-    let tried =
-        try_all(&options, cases, &load_defects()?, &mut terminal::Output).map_err(Fault::usage)?;
+    let show = |ended, all| terminal::show_status(&[format!("{ended} of {all} trials have ended")]);
+    let defects = load_defects()?;
+    let tried = try_all(&options, cases, &defects, &mut terminal::Output, show);
+    terminal::show_status(&[]);
+    let tried = tried.map_err(Fault::usage)?;
     Ok(if tried.holds() {
         Exit::Conformant
     } else {

@@ -67,10 +67,15 @@ pub(super) fn by_cause<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<G
     for group in &mut groups {
         let kind = group.kind;
         let others = |outcome: &&Outcome| kinds(outcome).iter().any(|it| Some(*it) != kind);
+        let names_it = |outcome: &&Outcome| {
+            let mut violations = outcome.violations.iter();
+            violations.any(|violation| Some(violation.mismatch.kind) == kind)
+        };
         let clearest = |outcome: &&Outcome| {
             (
                 outcome.is_invariant(),
                 others(outcome),
+                !names_it(outcome),
                 outcome.violations.len(),
                 outcome.evidence.len(),
             )
@@ -210,8 +215,11 @@ mod tests {
                 (Some(Kind::RefutedWait), "ORD-03".to_owned()),
             ]
         );
-        // A case that fails of this alone proves it best.
-        assert_eq!(&*by_cause(outcomes.iter())[0].outcomes[0].id, "ORD-02");
+        // A case that fails of this alone proves it best, if it names it so.
+        let first = |outcomes: &[Outcome]| by_cause(outcomes.iter())[0].outcomes[0].id.to_string();
+        assert_eq!(first(&outcomes), "ORD-02");
+        let named = with("ORD-04", &[Kind::MissingStopped]);
+        assert_eq!(first(&[outcomes.to_vec(), vec![named]].concat()), "ORD-04");
     }
 
     #[test]
