@@ -106,11 +106,14 @@ count_of_crio() {
     of_kind "runtime's snapshot"
 }
 
-# left_since FILE: what is counted now and was not then, into $scratch/left; false if there is any.
+# left_since FILE: what is counted now and was not then, into $scratch/left; false if there is any. A sandbox
+# that a list shows again, of which the runtime had kept the container at the time of FILE, is the runtime's.
 left_since() {
   local kind name
   count_all >"$scratch/now"
   comm -13 "$1" "$scratch/now" | while IFS=$'\t' read -r kind name; do
+    [[ $kind != sandbox && $kind != container ]] || ! grep -qxF "runtime's container"$'\t'"$name" "$1" ||
+      kind="runtime's $kind"
     [[ $kind == cgroup ]] && is_of_others "$name" || printf '%s\t%s\n' "$kind" "$name"
   done >"$scratch/left"
   [[ ! -s $scratch/left ]]
