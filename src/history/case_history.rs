@@ -165,6 +165,19 @@ impl CaseHistory {
         })
     }
 
+    /// When the kernel had ended each first process that the suite killed, by the id of its
+    /// container or sandbox.
+    pub fn kills(&self) -> BTreeMap<&str, HostInstant> {
+        let kills = self.entries.iter().filter_map(|entry| match &entry.body {
+            Body::Fact {
+                fact: HostFact::Killed { id, .. },
+                ..
+            } => Some((id.as_str(), entry.at)),
+            _ => None,
+        });
+        kills.collect()
+    }
+
     /// Adds the next entry of the run's history, if it concerns this case.
     pub fn push(&mut self, entry: &Arc<Entry>) {
         if self.is_observed(entry) {

@@ -352,6 +352,9 @@ oneof! {
         /// A container has no process any more, and the runtime, asked after that, reports it as
         /// running with this pid.
         ProcessGone { container: ContainerId = 1, pid: u32 = 2 } = 4,
+        /// The suite has killed the first process of a container, or of a sandbox by the id of
+        /// which it is named, and the kernel has ended it.
+        Killed { id: ContainerId = 1, pid: u32 = 2 } = 5,
     }
 }
 
@@ -366,6 +369,9 @@ impl fmt::Display for HostFact {
                     f,
                     "process {pid} of {container} is gone, which is reported as RUNNING"
                 )
+            }
+            Self::Killed { id, pid } => {
+                write!(f, "process {pid} of {} is killed", printable(id.as_str()))
             }
         }
     }

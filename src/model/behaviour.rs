@@ -188,6 +188,8 @@ pub enum Restart {
     RecoversSilently,
     /// It reports exit code 255 and reason `Unknown`, and sends no events, as containerd.
     ReportsUnknown,
+    /// It recovers them with exit code and reason, and dates them to its start.
+    DatesThem,
     /// It recovers them, but does not detect those within this time after its start.
     MissesExitsFor(Duration),
     /// It does not detect them: the containers are reported as running forever.

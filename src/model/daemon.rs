@@ -81,6 +81,16 @@ impl Machine {
     fn recover_exits(&mut self) {
         match self.behaviour.restart {
             Restart::Recovers => self.detect_all_exits(true),
+            Restart::DatesThem => {
+                let running =
+                    |container: &&mut Container| container.status.state == ContainerState::Running;
+                for container in self.containers.values_mut().filter(running) {
+                    if let Some((_, at)) = &mut container.ended {
+                        *at = self.now;
+                    }
+                }
+                self.detect_all_exits(true);
+            }
             Restart::RecoversSilently => self.detect_all_exits(false),
             Restart::ReportsUnknown => {
                 let undetected = |container: &&mut Container| {

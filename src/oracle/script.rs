@@ -55,6 +55,11 @@ pub(crate) fn entries(script: &str) -> Vec<Entry> {
     read.entries
 }
 
+/// Resources with CPU shares, or without.
+fn shares(shares: Option<&str>) -> Labels {
+    shares.into_iter().map(|it| ("cpu_shares", it)).collect()
+}
+
 /// Violations as lines: `INV-02 at #4 #6: c: expected one CREATED event: CREATED again`.
 pub(crate) fn render<'a>(violations: impl IntoIterator<Item = &'a Violation>) -> String {
     let line = |found: &Violation| {
@@ -146,6 +151,11 @@ impl Script {
             ] => self.wait_for(how, wanted, instead),
             ["wait", took, what, bound] => self.wait(took, what, bound),
             ["held-up", time] => self.held_up(time),
+            [name, "killed"] => {
+                let id = self.id_of(name);
+                let fact = HostFact::Killed { id, pid: 7 };
+                self.record(Body::Fact { case: CASE, fact });
+            }
             ["resubscribe"] => self.resubscribe(),
             ["unsubscribe"] => self.unsubscribe(),
             ["subscribe"] => self.subscribe(),
@@ -297,6 +307,10 @@ impl Script {
                 timeout: Duration::from_secs(10),
             },
             ("remove", false) => Request::RemoveContainer(id),
+            ("update", false) => Request::UpdateContainerResources {
+                container: id,
+                resources: shares(extras.value("shares")),
+            },
             _ => panic!("no such call: {name} {word}"),
         }
     }

@@ -134,6 +134,9 @@ impl<'a> Drawing<'a> {
                     HostFact::ProcessGone { .. } => {
                         return self.mark(&kernel, Mark::new("fact", "a process is gone", text));
                     }
+                    HostFact::Killed { .. } => {
+                        return self.mark(&kernel, Mark::new("fact", "a process is killed", text));
+                    }
                     HostFact::OomKills(count) => ("OOM kills of the host since boot", *count),
                     HostFact::Held { resource, count } => (resource.text(), *count),
                 };

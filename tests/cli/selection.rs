@@ -128,7 +128,7 @@ fn requirements_beside_cases_are_no_case_and_take_the_place_of_the_built_in_ones
     let folder = tempfile::tempdir().unwrap();
     let area = folder.path().join("order");
     fs::create_dir(&area).unwrap();
-    let case = "id: ORD-99\ntitle: It runs.\nwhy: It does.\nsources: [none]\nrequirements: [X1]\n\
+    let case = "id: ORD-99\ntitle: It runs.\nwhy: It does.\nsources: [none]\nrequirements: [R9]\n\
                 levels: {cache: must}\nsteps:\n  - sandbox: {as: pod}\nexpect:\n  - includes: \
                 {of: pod, in-order: [started]}\n";
     fs::write(area.join("runs.yaml"), case).unwrap();
@@ -137,6 +137,9 @@ fn requirements_beside_cases_are_no_case_and_take_the_place_of_the_built_in_ones
     assert_eq!(listed(&["--cases", cases]), ["ORD-99"]);
     let explained = suite(["--cases", cases, "explain", "R9"]).run().succeeds();
     assert!(explained.starts_with("R9\n"), "{explained}");
+    fs::write(area.join("runs.yaml"), case.replace("R9", "X1")).unwrap();
+    let unknown = suite(["--list", "--cases", cases]).run();
+    unknown.fails(2, &["runs.yaml:5:", "there is no requirement X1"]);
     let own = "requirements:\n  - {id: X1, sentence: It runs., sources: [me], breaks: All., \
                levels: {cache: must}}\n";
     fs::write(folder.path().join("requirements.yaml"), own).unwrap();

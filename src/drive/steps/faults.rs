@@ -13,7 +13,7 @@ use crate::case::{
 use crate::drive::probes::may_restart;
 use crate::drive::session::Session;
 use crate::drive::stream_error::StreamError;
-use crate::history::{Request, Signal};
+use crate::history::{Body, HostFact, Request, Signal};
 use crate::host::{
     self, CommandError, Disturbance, Monitored, RuntimeCommands, RuntimeEnd, RuntimeEndError,
     RuntimeProcess,
@@ -35,8 +35,10 @@ async fn kill_process(name: &str, ctx: &StepContext) -> Result<(), Abort> {
     let own = ctx.session().client().own(id.as_str());
     let killed = kernel.kill_process(&own, bound).await;
     let pid = killed.map_err(Abort::inconclusive)?;
-    let wanted = format!("the end of {name}'s process {pid}, killed");
-    ctx.case.waits.record(wanted, true, bound);
+    ctx.session().recorder().record(Body::Fact {
+        case: ctx.case.run,
+        fact: HostFact::Killed { id, pid },
+    });
     Ok(())
 }
 

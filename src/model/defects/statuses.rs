@@ -122,6 +122,13 @@ defects! { STATUSES:
             }
         });
     }
+    "resources-in-events-are-old" changes(event) {
+        for status in &mut event.containers {
+            if let Some(resources) = &mut status.setup.resources {
+                resources.remove("cpu_shares");
+            }
+        }
+    }
     "state-too-new" changes(event) {
         if event.kind == EventKind::Created {
             own(event, |status| {

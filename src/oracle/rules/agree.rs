@@ -8,7 +8,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::history::{Call, EventKind, Request, SubjectKind};
+use crate::history::{Call, EventArrival, EventKind, Request, SubjectKind};
 use crate::oracle::clocks::{SLACK_NS, TICK_NS, span};
 use crate::oracle::fields::{FIELDS, Field, Message, NO_ENTRIES, Since, Value};
 use crate::oracle::index::Index;
@@ -73,9 +73,14 @@ const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 /// The violations by snapshots of events, or by answers; the first of each kind and field.
 fn violations(rule: &Invariant, index: &Index<'_>, of_events: bool) -> Vec<Violation> {
     let mut found = Vec::new();
+    let kills = index.history.kills();
     for object in index.objects().iter() {
         let mut reported = BTreeSet::new();
-        for (mismatch, statements) in judge(object, of_events) {
+        let killed = kills.get(object.subject.id.as_str()).map(|at| Bound {
+            ns: at.realtime_ns + SLACK_NS,
+            cause: Some("the kill of its process"),
+        });
+        for (mismatch, statements) in judge(object, killed, of_events) {
             let field = mismatch
                 .actual
                 .iter()
@@ -94,7 +99,7 @@ fn violations(rule: &Invariant, index: &Index<'_>, of_events: bool) -> Vec<Viola
 
 type Found<'a> = (Mismatch, Vec<Statement<'a>>);
 
-fn judge<'a>(object: &Object<'a>, of_events: bool) -> Vec<Found<'a>> {
+fn judge<'a>(object: &Object<'a>, killed: Option<Bound>, of_events: bool) -> Vec<Found<'a>> {
     let judged = |statement: &&Statement<'a>| statement.is_of_event() == of_events;
     let mut found = Vec::new();
     for statement in object.statements.iter().filter(judged) {
@@ -105,7 +110,7 @@ fn judge<'a>(object: &Object<'a>, of_events: bool) -> Vec<Found<'a>> {
         let own = FIELDS
             .iter()
             .filter_map(|field| wrong(object, field, statement));
-        let own = own.chain(times(object, statement));
+        let own = own.chain(times(object, killed, statement));
         found.extend(own.map(|mismatch| (mismatch, vec![*statement])));
     }
     for field in FIELDS {
@@ -149,6 +154,12 @@ fn is_due(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Opti
     }
 }
 
+/// Whether a snapshot is of a container in its own STARTED.
+fn is_own_started(arrival: &EventArrival, statement: &Statement<'_>) -> bool {
+    let event = arrival.event();
+    event.kind == EventKind::Started && event.container.as_str() == statement.id()
+}
+
 /// The value of the request, and of the updates that returned before the statement was made; the
 /// entries of other ones are open.
 fn given<'a>(object: &Object<'a>, field: &Field, statement: &Statement<'a>) -> Option<Value<'a>> {
@@ -157,11 +168,18 @@ fn given<'a>(object: &Object<'a>, field: &Field, statement: &Statement<'a>) -> O
         .updates
         .iter()
         .filter(|update| field.is_updated && update.began().seq < statement.seq());
-    // A snapshot may be older than its event's arrival.
+    // A snapshot may be older than its event's arrival, but not than the start that it reports.
+    let made = match statement.source {
+        Source::Call(..) => Some(statement.began()),
+        Source::Event(arrival) => object
+            .start
+            .filter(|_| is_own_started(arrival, statement))
+            .map(|start| start.began().seq),
+    };
     let is_done = |update: &Call| {
-        let is_success = matches!(update.result(), Some(Ok(_))) && !statement.is_of_event();
+        let is_success = matches!(update.result(), Some(Ok(_)));
         let ended = update.ended().filter(|_| is_success);
-        ended.is_some_and(|ended| ended.seq < statement.began())
+        ended.is_some_and(|ended| Some(ended.seq) < made)
     };
     earlier.fold(given, |given, update| match update.request() {
         Request::UpdateContainerResources { resources, .. } => {
@@ -270,7 +288,11 @@ fn difference<'a>(
 }
 
 /// The times of a statement that are outside of the calls that set them, or in the wrong order.
-fn times<'a>(object: &Object<'a>, statement: &Statement<'a>) -> Vec<Mismatch> {
+fn times<'a>(
+    object: &Object<'a>,
+    killed: Option<Bound>,
+    statement: &Statement<'a>,
+) -> Vec<Mismatch> {
     let said = if object.creation.is_some() {
         TICK_NS
     } else {
@@ -278,21 +300,27 @@ fn times<'a>(object: &Object<'a>, statement: &Statement<'a>) -> Vec<Mismatch> {
     };
     let said = Bound {
         ns: statement.source.entry().at.realtime_ns.saturating_add(said),
-        call: None,
+        cause: None,
     };
     let (creation, start) = (object.creation, object.start);
     let after = |call: Option<&'a Call>, slack_ns| {
-        let ns = call?.ended()?.at.realtime_ns + slack_ns;
-        Some(Bound { ns, call })
+        let call = call?;
+        Some(Bound {
+            ns: call.ended()?.at.realtime_ns + slack_ns,
+            cause: Some(call.request().method()),
+        })
     };
     let before = |call: Option<&'a Call>| {
-        let ns = call?.began().at.realtime_ns - TICK_NS;
-        Some(Bound { ns, call })
+        let call = call?;
+        Some(Bound {
+            ns: call.began().at.realtime_ns - TICK_NS,
+            cause: Some(call.request().method()),
+        })
     };
     let bounds = [
         ("created_at", before(creation), after(creation, TICK_NS)),
         ("started_at", before(start), after(start, START_SLACK_NS)),
-        ("finished_at", before(start), None),
+        ("finished_at", before(start), killed),
     ];
     let times: Vec<_> = bounds
         .into_iter()
@@ -315,7 +343,7 @@ fn times<'a>(object: &Object<'a>, statement: &Statement<'a>) -> Vec<Mismatch> {
             None => return None,
         };
         let off = Duration::from_nanos(ns.abs_diff(bound.ns));
-        let by = bound.call.map(|call| call.request().method().to_owned());
+        let by = bound.cause.map(str::to_owned);
         let by = Fact::Cause(by.unwrap_or_else(|| statement.source.fact().text()));
         let actual = [
             Fact::Field((*name).to_owned()),
@@ -331,17 +359,17 @@ fn times<'a>(object: &Object<'a>, statement: &Statement<'a>) -> Vec<Mismatch> {
 
 /// A bound of a time, with a tolerance.
 #[derive(Clone, Copy)]
-struct Bound<'a> {
+struct Bound {
     ns: i64,
-    /// The call that sets it; `None` of the arrival of the statement itself.
-    call: Option<&'a Call>,
+    /// What sets it, in words; `None` of the arrival of the statement itself.
+    cause: Option<&'static str>,
 }
 
-type Time<'a> = (&'static str, i64, Option<Bound<'a>>, Bound<'a>);
+type Time = (&'static str, i64, Option<Bound>, Bound);
 
 /// The first time that is later than the next one; CREATED is made after the creation, STARTED
 /// after the start, and STOPPED after the exit.
-fn in_order(times: &[Time<'_>], statement: &Statement<'_>) -> Option<Mismatch> {
+fn in_order(times: &[Time], statement: &Statement<'_>) -> Option<Mismatch> {
     let mut times: Vec<_> = times.iter().map(|(name, ns, ..)| (*name, *ns)).collect();
     if let (Source::Event(arrival), Message::Status(status)) = (statement.source, statement.message)
         && arrival.event().container == status.id

@@ -1,10 +1,10 @@
 //! Events of a script, with the statuses that they show.
 
-use super::{BEGAN_NS, Container, Extras, Script, Times};
+use super::{BEGAN_NS, Container, Extras, Script, Times, shares};
 use crate::history::{
-    Body, ContainerId, ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Event,
-    EventKind, PodUid, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
-    SubscriptionId,
+    Body, ContainerId, ContainerMetadata, ContainerSetup, ContainerSpec, ContainerState,
+    ContainerStatus, Event, EventKind, PodUid, RuntimeNanos, SandboxId, SandboxMetadata,
+    SandboxState, SandboxStatus, SubscriptionId,
 };
 
 impl Script {
@@ -14,8 +14,8 @@ impl Script {
     /// `no-metadata`, `uid=x`, `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. For its own
     /// status: `exit=`, `reason=`, `state=`, `started=0` and `finished=-1s` (as `at`, of the usual
     /// time), `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image` or
-    /// `time`. `ref=x` is its image's reference, from then on. For a sibling's:
-    /// `stale=d:running`, `without=d`.
+    /// `time`. `ref=x` is its image's reference, from then on; `shares=512` its CPU shares. For a
+    /// sibling's: `stale=d:running`, `without=d`.
     pub(super) fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);
@@ -140,6 +140,11 @@ impl Container {
                 .unwrap_or(if exited { usual } else { "" })
                 .into(),
             message: extras.value("message").unwrap_or_default().to_owned(),
+            setup: ContainerSetup {
+                resources: Some(shares(extras.value("shares"))),
+                ..ContainerSetup::default()
+            }
+            .into(),
             ..ContainerStatus::default()
         });
     }

@@ -172,6 +172,13 @@ impl Timeline<'_> {
                 format!("process of {} is gone", self.name(container.as_str())),
                 format!("{pid}, and the runtime reports it as RUNNING"),
             ),
+            Body::Fact {
+                fact: HostFact::Killed { id, pid },
+                ..
+            } => Brief::new(
+                format!("{} killed", self.name(id.as_str())),
+                format!("{pid}"),
+            ),
             Body::HeldUp { by } => Brief::new("suite held up", format!("for {}", span(*by))),
             _ => Brief::new(self.describe(entry).1, ""),
         }

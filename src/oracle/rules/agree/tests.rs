@@ -117,6 +117,18 @@ fn a_field_is_as_it_was_requested() {
         INV-29 at #7: pod (pod.0.beef): expected id `pod.0.beef` in STOPPED, as was requested: id `other.0.beef`
     "#]],
     );
+    // A snapshot is not older than the start that it reports, but it may be older than its arrival.
+    shown(
+        "c update shares=512; c start; c STARTED shares=512",
+        expect![],
+    );
+    shown(
+        "c update shares=512; c start; c STARTED",
+        expect![[r#"
+        INV-29 at #11: c (c.0.beef): expected resources {"cpu_shares": "512"} in STARTED, as was requested: resources {}
+    "#]],
+    );
+    shown("c start; c update shares=512; c STARTED", expect![]);
     // Another UID or none is reported by another rule.
     shown("c STARTED uid=x pod-name=other", expect![]);
     shown("c STARTED no-sandbox", expect![]);
@@ -230,6 +242,19 @@ fn a_time_is_within_the_calls_that_set_it() {
             INV-29 at #10: c (c.0.beef): expected finished_at in STOPPED not before StartContainer: 987ms before it
         "#]],
     );
+}
+
+#[test]
+fn a_killed_process_ended_when_the_kernel_ended_it() {
+    let script =
+        |at: &str| format!("c start; c STARTED; c killed; pass 3s; c STOPPED finished={at}");
+    shown(
+        &script("-1999ms"),
+        expect![[r#"
+        INV-29 at #11: c (c.0.beef): expected finished_at in STOPPED not after the kill of its process: 2ms after it
+    "#]],
+    );
+    shown(&script("-2003ms"), expect![]);
 }
 
 #[test]
