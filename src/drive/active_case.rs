@@ -30,7 +30,7 @@ pub(super) struct ActiveCase {
     pub(super) waits: WaitLog,
     /// The subscriptions that it has opened.
     pub(super) subscriptions: CaseSubscriptions,
-    attempts: Mutex<BTreeMap<String, u32>>,
+    attempts: Mutex<BTreeMap<(PodUid, String), u32>>,
     cgroups: Mutex<Vec<PodCgroup>>,
 }
 
@@ -81,10 +81,10 @@ impl ActiveCase {
         Some(self.view.pod_of(id)?.1.uid.clone())
     }
 
-    /// The attempt of the next container of this name.
-    pub(super) fn next_attempt(&self, name: &str) -> u32 {
+    /// The attempt of the next container of this name in a pod, as a kubelet counts them.
+    pub(super) fn next_attempt(&self, pod: &PodUid, name: &str) -> u32 {
         let mut attempts = lock(&self.attempts);
-        let next = attempts.entry(name.to_owned()).or_default();
+        let next = attempts.entry((pod.clone(), name.to_owned())).or_default();
         *next += 1;
         *next - 1
     }

@@ -320,8 +320,8 @@ with_defaults! {
         pub loses_exits_on_full_disk: bool = false,
         pub monitor_death: MonitorDeath = MonitorDeath::default(),
         pub monitor_freeze: MonitorFreeze = MonitorFreeze::default(),
-        /// The percentage of a grace period that the runtime waits.
-        pub grace_percent: u32 = 100,
+        /// How much of a grace period the runtime waits.
+        pub grace: fn(Duration) -> Duration = |asked| asked,
         /// The time for which a removed container is still listed.
         pub listed_after_removal: Duration = Duration::ZERO,
         /// Whether the death of a sandbox's own process is detected.

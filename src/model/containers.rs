@@ -204,7 +204,7 @@ impl Machine {
         if self.behaviour.stops_wait_for_stops && self.is_being_stopped(id) {
             return Outcome::WhenExited(id.clone());
         }
-        let grace = grace * self.behaviour.grace_percent / 100;
+        let grace = (self.behaviour.grace)(grace);
         if grace.is_zero() {
             self.kill(id, true);
             if self.awaits_monitor(id) {

@@ -117,7 +117,7 @@ fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec,
         None => step.binding.clone(),
     };
     let workload = scope.workload(&step.workload);
-    let attempt = ctx.case.next_attempt(&name);
+    let attempt = ctx.case.next_attempt(&pod.1.uid, &name);
     let mut spec = session.container_spec((&pod.0, &pod.1), &name, attempt, &workload);
     spec.name = (name != step.binding).then_some(name);
     spec.binding.clone_from(&step.binding);

@@ -33,6 +33,17 @@ defects! { STREAM:
         }
         is_full
     }
+    "deduplicated-by-name" drops(context, event) {
+        let last = context.held.pop();
+        let own = |event: &Event| event.own_status().and_then(|own| own.metadata.clone());
+        let is_same = |last: &Event| {
+            let is_named_so = own(last).is_some() && own(last) == own(event);
+            last.kind == event.kind && last.container != event.container && is_named_so
+        };
+        let is_repeated = last.as_ref().is_some_and(is_same);
+        context.held.push(event.clone());
+        is_repeated
+    }
     "drop-oom-stopped" drops(event) { own_reason(event) == "OOMKilled" }
 
     // The stream itself.
