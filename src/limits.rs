@@ -88,6 +88,10 @@ pub const PAUSED_RUN: Duration = Duration::from_secs(240);
 /// progress, and with a runtime that keeps restarting nothing can be decided.
 pub const RUNTIME_LOSSES: usize = 5;
 
+/// The number of calls of one method that a runtime may leave unanswered until the run stops, if it
+/// has answered none: each costs its deadline, and the clean-up of its case more.
+pub const UNANSWERED_CALLS: u32 = 2;
+
 /// The maximum number of bytes that wait for an output, such as a pager: more than the text of a
 /// run of all cases, or than an hour of a busy node's events.
 pub const OUTPUT_BYTES: usize = 64 << 20;

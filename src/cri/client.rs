@@ -73,6 +73,11 @@ impl Client {
         self.deadline
     }
 
+    /// The deadline of a call to a runtime that may answer none.
+    pub fn first_deadline(&self) -> Duration {
+        first_within(self.deadline)
+    }
+
     /// The OCI runtime of a handler, empty for the default one, and the cgroup driver, if verbose
     /// `Status` and `RuntimeConfig` report them.
     pub async fn beneath(&self, handler: &str) -> Beneath {
@@ -362,7 +367,7 @@ fn lacks_log(request: &Request) -> bool {
     spec.log_path.is_empty() || spec.sandbox_spec.log_directory.is_empty()
 }
 
-/// The deadline of the first call, given that of all others.
+/// The deadline of the first call, given the usual one.
 fn first_within(deadline: Duration) -> Duration {
     deadline.min(limits::CONNECT_DEADLINE.max(deadline / limits::FIRST_PART))
 }

@@ -219,17 +219,19 @@ impl CaseRunner {
     /// checkpoints, which may have hundreds of MB, and their cgroups.
     async fn tear_down(&self) {
         let active = &self.active;
+        let client = active.session.client();
+        let clean_up = |request| client.brief_call(Some(active.run), request);
         let mut removed = true;
         // Without the grace period that a runtime may give a container as its sandbox ends.
         for container in containers_left(&active.view.history()) {
             let grace = Duration::ZERO;
             let stop = Request::StopContainer { container, grace };
-            let _ = active.call(stop).await;
+            let _ = clean_up(stop).await;
         }
         for sandbox in self.sandboxes_left() {
             // The removal tries the same as a failed stop, and fails then, too.
-            let _ = active.call(Request::StopSandbox(sandbox.clone())).await;
-            let ended = active.call(Request::RemoveSandbox(sandbox)).await;
+            let _ = clean_up(Request::StopSandbox(sandbox.clone())).await;
+            let ended = clean_up(Request::RemoveSandbox(sandbox)).await;
             removed &= ended.is_ok();
         }
         for location in checkpoints(&active.view.history()) {

@@ -223,7 +223,7 @@ impl<'s> TrialContainer<'s> {
         };
         let trial = Self { session, id, pod };
         let start = Request::StartContainer(trial.id.clone());
-        if let Err(fault) = session.call(None, start).await {
+        if let Err(fault) = session.client().brief_call(None, start).await {
             trial.end().await;
             return Err(format!("the trial container cannot be started: {fault}"));
         }
@@ -250,9 +250,9 @@ impl<'s> TrialContainer<'s> {
             container: self.id.clone(),
             grace: Duration::ZERO,
         };
-        let _ = self.session.call(None, stop).await;
+        let _ = self.session.client().brief_call(None, stop).await;
         let remove = Request::RemoveContainer(self.id);
-        let _ = self.session.call(None, remove).await;
+        let _ = self.session.client().brief_call(None, remove).await;
     }
 }
 

@@ -29,6 +29,9 @@ pub struct RecordingClient {
     under_way: TaskTracker,
     /// The ids of sandboxes and containers, of all clones.
     ids: Arc<Mutex<KnownIds>>,
+    /// How many calls to start, stop or remove got no answer within the usual deadline, by method;
+    /// `None` once one was answered. Of all clones.
+    unanswered: Arc<Mutex<BTreeMap<&'static str, Option<u32>>>>,
     /// The directory with the ids of created objects, for the `cleanup` of a run that is killed.
     notes: Arc<OnceLock<LogDirectory>>,
     /// When this was created, before all calls.
@@ -123,6 +126,7 @@ impl RecordingClient {
             list_streaming: ListStreaming::Off,
             under_way,
             ids: Arc::default(),
+            unanswered: Arc::default(),
             notes: Arc::default(),
             began: BootTicks::now(),
         }
@@ -196,6 +200,7 @@ impl RecordingClient {
         let creation = self.before(&request);
         let sent = self.under_way.spawn(async move {
             let answer = this.client.exchange(&request, message, deadline).await;
+            this.count(&request, &answer.result, deadline.is_none());
             let result = this.admit(answer.result, creation);
             this.recorder.record(Body::CallEnded {
                 call,
@@ -210,6 +215,49 @@ impl RecordingClient {
             // The process ends, and all tasks with it.
             Err(Err(_)) => pending().await,
         }
+    }
+
+    /// Counts the calls that no container starts and no pod ends without. One that
+    /// has not `waited` as long as usual proves nothing if it hangs.
+    fn count(&self, request: &Request, result: &Result<Reply, CallFault>, waited: bool) {
+        use Request::{RemoveContainer, RemoveSandbox, StartContainer, StopContainer, StopSandbox};
+        let is_counted = matches!(
+            request,
+            StartContainer(_)
+                | StopContainer { .. }
+                | RemoveContainer(_)
+                | StopSandbox(_)
+                | RemoveSandbox(_)
+        );
+        let hung = matches!(result, Err(fault) if fault.code == StatusCode::DEADLINE_EXCEEDED);
+        if !is_counted || hung && !waited {
+            return;
+        }
+        let mut unanswered = lock(&self.unanswered);
+        let count = unanswered.entry(request.method()).or_insert(Some(0));
+        *count = count.filter(|_| hung).map(|count| count + 1);
+    }
+
+    /// The method that most calls got no answer of, with their number, if none was ever answered.
+    pub fn unanswered(&self) -> Option<(&'static str, u32)> {
+        let unanswered = lock(&self.unanswered);
+        let counts = unanswered
+            .iter()
+            .filter_map(|(method, count)| Some((*method, (*count)?)));
+        counts
+            .filter(|(_, count)| *count > 0)
+            .max_by_key(|(_, count)| *count)
+    }
+
+    /// Sends a call of a probe or a clean-up, which decides no verdict. It does not wait for long
+    /// where the runtime has left calls of a method unanswered, and answered none.
+    pub async fn brief_call(
+        &self,
+        case: Option<CaseRun>,
+        request: Request,
+    ) -> Result<Reply, CallFault> {
+        let deadline = self.unanswered().map(|_| self.client.first_deadline());
+        self.call_within(case, request, deadline).await
     }
 
     /// The state of the host before a call that creates an object.
@@ -263,7 +311,7 @@ impl RecordingClient {
     }
 
     fn ids(&self) -> MutexGuard<'_, KnownIds> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ids)
     }
 
     /// The ids of all sandboxes and containers that were made.
@@ -293,6 +341,10 @@ impl RecordingClient {
         self.under_way.close();
         self.under_way.wait().await;
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a call with this error may still be executed by the runtime.

@@ -320,6 +320,8 @@ with_defaults! {
         pub loses_exits_on_full_disk: bool = false,
         pub monitor_death: MonitorDeath = MonitorDeath::default(),
         pub monitor_freeze: MonitorFreeze = MonitorFreeze::default(),
+        /// Whether no `StartContainer` is answered, or done.
+        pub leaves_starts_unanswered: bool = false,
         /// How much of a grace period the runtime waits.
         pub grace: fn(Duration) -> Duration = |asked| asked,
         /// The time for which a removed container is still listed.

@@ -158,6 +158,7 @@ impl Execution {
             Err(fault) => self.unjudged(run, false, fault.to_string()),
         }
         let outcome = self.outcome(run);
+        self.give_up_if_unanswered().await;
         // A case that a refused or unanswered call has ended is inconclusive.
         if matches!(outcome.verdict, Verdict::Error | Verdict::Inconclusive) {
             self.look_for_runtime(&outcome).await;
@@ -247,6 +248,16 @@ impl Execution {
     pub(super) fn is_gone(&self) -> bool {
         let losses = self.losses.try_lock();
         losses.is_ok_and(|losses| losses.for_good)
+    }
+
+    /// Gives up where the runtime answers, but never calls of a method that no case can do without.
+    async fn give_up_if_unanswered(&self) {
+        if let Some((method, times)) = self.session.client().unanswered()
+            && times >= limits::UNANSWERED_CALLS
+        {
+            let reason = format!("the runtime never answered {method}, in {times} calls");
+            self.losses.lock().await.given_up.get_or_insert(reason);
+        }
     }
 
     /// The number of times that the runtime was lost; `None` if never.

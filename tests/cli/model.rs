@@ -230,3 +230,14 @@ fn the_example_of_a_case_works_as_it_stands() {
     assert!(ended.out.contains(unnoticed), "{ended:#?}");
     assert!(ended.out.contains("2 defects, 1 noticed"), "{ended:#?}");
 }
+
+#[test]
+fn a_runtime_that_answers_no_start_ends_the_run_early() {
+    let run = ["-r", "model", "--format", "json", "--test-threads", "1"];
+    let stuck = [&run[..], &["--defect", "start-is-never-answered"]].concat();
+    let ended = suite(stuck).run();
+    assert_eq!(ended.code, 1, "{ended:#?}");
+    let reason = "not run: the runtime never answered StartContainer, in ";
+    let not_run = ended.out.matches(reason).count();
+    assert!(not_run > 100, "{ended:#?}");
+}

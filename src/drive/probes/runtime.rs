@@ -252,7 +252,12 @@ async fn try_stop_signal(session: &Session, attempt: u32) -> Result<SignalTrial,
     ] {
         let method = request.method();
         let failed = |fault| format!("{method} of a container with a stop signal: {fault}");
-        if let Reply::ContainerStatus(report) = session.call(None, request).await.map_err(failed)? {
+        if let Reply::ContainerStatus(report) = session
+            .client()
+            .brief_call(None, request)
+            .await
+            .map_err(failed)?
+        {
             let exited = report.status.state == ContainerState::Exited;
             trial = SignalTrial {
                 is_reported: report.status.setup.stop_signal == Signal::USER_1,

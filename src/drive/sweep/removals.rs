@@ -41,7 +41,7 @@ pub(super) async fn remove_sandbox(
 ) -> (SandboxId, Result<(), CallFault>) {
     for container in &containers {
         // Where that fails, the removal of the sandbox fails, too.
-        let _ = client.call(None, kill(container)).await;
+        let _ = client.brief_call(None, kill(container)).await;
     }
     let removed = remove(&client, removal_of_sandbox(&id)).await;
     (id, removed)
@@ -76,8 +76,8 @@ pub(super) async fn remove(
     loop {
         pace.tick().await;
         // The removal tries the same as a failed stop, and fails then, too.
-        let _ = client.call(None, stop.clone()).await;
-        match client.call(None, remove.clone()).await {
+        let _ = client.brief_call(None, stop.clone()).await;
+        match client.brief_call(None, remove.clone()).await {
             Ok(_) => return Ok(()),
             Err(fault) if is_refusal(fault.code) && Instant::now() < until => {}
             Err(fault) => return Err(fault),
