@@ -16,11 +16,12 @@ struct Findings;
 const COMMENT: &str = "<!--";
 
 impl Catalogue {
-    /// The pages of this name, one for each runtime.
+    /// The pages of this name, one for each runtime; or the one, by its runtime and name.
     pub(super) fn findings(&self, name: &str) -> Vec<String> {
         let pages = Findings::iter().filter_map(|path| {
-            let (runtime, page) = path.strip_suffix(".md")?.split_once('/')?;
-            let is_it = page.eq_ignore_ascii_case(name);
+            let whole = path.strip_suffix(".md")?;
+            let (runtime, page) = whole.split_once('/')?;
+            let is_it = [page, whole].iter().any(|it| it.eq_ignore_ascii_case(name));
             let file = Findings::get(&path).filter(|_| is_it)?;
             let text = String::from_utf8(file.data.into_owned()).ok()?;
             Some(as_issue(&text, &self.failures(runtime, page)))

@@ -180,6 +180,10 @@ fn all_names_of_the_output_can_be_explained() {
         let explained = suite(["explain", name]).run().succeeds();
         assert!(explained.starts_with(start), "{explained}");
     }
+    let of_one = suite(["explain", "cri-o/snapshots-go-back"]).run();
+    let of_one = of_one.succeeds();
+    assert!(of_one.starts_with("# CRI-O: "), "{of_one}");
+    assert_eq!(of_one.matches("\n## What a kubelet suffers\n").count(), 1);
     // A page of each runtime, and no link that leads nowhere in an issue.
     let pages = suite(["explain", "snapshots-go-back"]).run().succeeds();
     assert_eq!(
