@@ -263,7 +263,7 @@ impl Reader {
             path: vec![Segment::Key("requirements"), Segment::Index(index)],
             part: Part::Value,
             message: format!("there is no requirement {id}"),
-            help: Some("the command `requirements` lists them".to_owned()),
+            help: Some("`requirements.yaml` beside the cases lists them".to_owned()),
         });
         problems.collect()
     }

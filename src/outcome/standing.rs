@@ -171,6 +171,15 @@ impl RunReport {
         faults.any(|fault| !fault.starts_with(NOT_REMOVED) && !fault.starts_with(NOT_CLEANED_UP))
     }
 
+    /// Whether more cases are open than decided, as where the run has given up the runtime.
+    pub fn is_mostly_open(&self) -> bool {
+        let cases = self.outcomes.iter().filter(|case| !case.is_invariant());
+        let ran = cases.filter(|case| case.verdict != Verdict::Skip);
+        let (open, decided): (Vec<_>, Vec<_>) =
+            ran.partition(|case| matches!(case.verdict, Verdict::Error | Verdict::Inconclusive));
+        open.len() > decided.len()
+    }
+
     /// The reason why the run is undecided; `None` if it broke a rule or ended well.
     pub fn undecided(&self) -> Option<&'static str> {
         let any = |verdict| self.count(verdict) > 0;

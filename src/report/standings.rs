@@ -52,10 +52,14 @@ pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Resul
 }
 
 /// A row for each guarantee, a column for each profile, and a line to quote for each profile;
-/// nothing if cases were left out.
+/// nothing if cases were left out, or most are open.
 fn write_guarantees(text: &mut Text, report: &RunReport) -> fmt::Result {
     if report.partial {
         text.line(LEFT_OUT, 2);
+        return Ok(());
+    }
+    if report.is_mostly_open() {
+        text.line("Most cases are open, so that no guarantee is shown.", 2);
         return Ok(());
     }
     let standings = report.standings();
@@ -79,9 +83,10 @@ fn write_guarantees(text: &mut Text, report: &RunReport) -> fmt::Result {
 }
 
 /// `containerd 2.1.9 keeps 9 of 12 guarantees for hint; breaks Recoverable` for each profile; none
-/// if cases were left out, and of a watch.
+/// if cases were left out or most are open, and of a watch.
 pub(super) fn quotable(report: &RunReport) -> Vec<String> {
-    if report.partial || report.watch.is_some() || report.undecided().is_some() {
+    let is_whole = !report.partial && !report.is_mostly_open();
+    if !is_whole || report.watch.is_some() || report.undecided().is_some() {
         return Vec::new();
     }
     let runtime = &report.info.runtime;

@@ -240,4 +240,6 @@ fn a_runtime_that_answers_no_start_ends_the_run_early() {
     let reason = "not run: the runtime never answered StartContainer, in ";
     let not_run = ended.out.matches(reason).count();
     assert!(not_run > 100, "{ended:#?}");
+    assert!(!ended.err.contains("guarantees for"), "{ended:#?}");
+    assert!(ended.err.contains("Most cases are open"), "{ended:#?}");
 }

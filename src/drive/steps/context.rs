@@ -154,6 +154,8 @@ pub(in crate::drive) struct Scope {
     pub(super) item: Option<u8>,
     /// The container whose monitor was killed last, if it was left alone itself.
     pub(super) unmonitored: Option<ContainerId>,
+    /// Whether a monitor, a container, a disk or the clock is disturbed here.
+    pub(super) disturbed: bool,
     /// The runtime handler that all sandboxes have here, if they do.
     pub(super) handler: Option<String>,
     /// How soon each call must return.

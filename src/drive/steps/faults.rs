@@ -35,10 +35,16 @@ async fn kill_process(name: &str, ctx: &StepContext) -> Result<(), Abort> {
     let own = ctx.session().client().own(id.as_str());
     let killed = kernel.kill_process(&own, bound).await;
     let pid = killed.map_err(Abort::inconclusive)?;
-    ctx.session().recorder().record(Body::Fact {
-        case: ctx.case.run,
-        fact: HostFact::Killed { id, pid },
-    });
+    if ctx.scope.disturbed {
+        // The runtime or its monitor may learn of it only when the disturbance is over.
+        let wanted = format!("the end of {name}'s process {pid}, killed");
+        ctx.case.waits.record(wanted, true, bound);
+    } else {
+        ctx.session().recorder().record(Body::Fact {
+            case: ctx.case.run,
+            fact: HostFact::Killed { id, pid },
+        });
+    }
     Ok(())
 }
 
@@ -170,7 +176,9 @@ async fn take_during(
     wanted: Option<String>,
     failed: &str,
 ) -> Result<(), Abort> {
+    let disturbed = std::mem::replace(&mut ctx.scope.disturbed, true);
     let taken = ctx.take(steps).await;
+    ctx.scope.disturbed = disturbed;
     let undone = disturbance.undo();
     if let Some(wanted) = wanted {
         ctx.case.waits.record(wanted, true, Duration::ZERO);

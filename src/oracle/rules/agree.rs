@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::history::{Call, EventArrival, EventKind, Request, SubjectKind};
+use crate::limits;
 use crate::oracle::clocks::{SLACK_NS, TICK_NS, span};
 use crate::oracle::fields::{FIELDS, Field, Message, NO_ENTRIES, Since, Value};
 use crate::oracle::index::Index;
@@ -74,10 +75,13 @@ const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 fn violations(rule: &Invariant, index: &Index<'_>, of_events: bool) -> Vec<Violation> {
     let mut found = Vec::new();
     let kills = index.history.kills();
+    // A monitor on a loaded node is as late as an event may be.
+    let slack = index.history.scaled(limits::SAVED_RELIST);
+    let slack_ns = i64::try_from(slack.as_nanos()).unwrap_or(i64::MAX);
     for object in index.objects().iter() {
         let mut reported = BTreeSet::new();
         let killed = kills.get(object.subject.id.as_str()).map(|at| Bound {
-            ns: at.realtime_ns + SLACK_NS,
+            ns: at.realtime_ns.saturating_add(slack_ns),
             cause: Some("the kill of its process"),
         });
         for (mismatch, statements) in judge(object, killed, of_events) {
@@ -234,7 +238,9 @@ fn changed<'a>(object: &Object<'a>, field: &Field, of_events: bool) -> Option<Fo
     let is_made = object
         .made()
         .is_some_and(|made| (field.made)(made).is_some());
-    if is_made || field.is_updated && !object.updates.is_empty() {
+    // Nobody records the updates of a foreign pod's containers, such as those of a resize.
+    let is_updated = !object.updates.is_empty() || object.creation.is_none();
+    if is_made || field.is_updated && is_updated {
         return None;
     }
     let settled = |statement: &&Statement<'a>| {

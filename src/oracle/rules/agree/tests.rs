@@ -249,12 +249,12 @@ fn a_killed_process_ended_when_the_kernel_ended_it() {
     let script =
         |at: &str| format!("c start; c STARTED; c killed; pass 3s; c STOPPED finished={at}");
     shown(
-        &script("-1999ms"),
+        &script("-999ms"),
         expect![[r#"
-        INV-29 at #11: c (c.0.beef): expected finished_at in STOPPED not after the kill of its process: 2ms after it
-    "#]],
+            INV-29 at #11: c (c.0.beef): expected finished_at in STOPPED not after the kill of its process: 2ms after it
+        "#]],
     );
-    shown(&script("-2003ms"), expect![]);
+    shown(&script("-1003ms"), expect![]);
 }
 
 #[test]
