@@ -323,13 +323,13 @@ fn an_unknown_requirement_is_refused_unless_the_folder_has_it() {
     check_folder(
         folder.path(),
         &expect![[r#"
-        error: there is no requirement R999
-         --> stop/obeyed.yaml:9:20
-          |
-        9 | requirements: [R1, R999]
-          |                    ^^^^
-          |
-          = help: the command `requirements` lists them"#]],
+            error: there is no requirement R999
+             --> stop/obeyed.yaml:9:20
+              |
+            9 | requirements: [R1, R999]
+              |                    ^^^^
+              |
+              = help: `requirements.yaml` beside the cases lists them"#]],
     );
     let own = include_str!("../../cases/requirements.yaml").replace("id: R2\n", "id: R999\n");
     write(&folder, "requirements.yaml", own.as_bytes());

@@ -259,8 +259,11 @@ pub(crate) fn a_panic_in_judging_a_case_is_an_error_of_that_case_alone(node: &No
 
 fn is_an_error_of_one_case(node: &Node, variable: &str) {
     let folder = tempfile::tempdir().unwrap();
+    // A race that is known of the runtime is no error.
+    let known = ["--expectations", "builtin"];
     let args = ["ORD-01", "SBX-01", "SBX-03", "--json", "r.json"];
-    let run = node.suite(&args).inside(folder.path());
+    let run = node.suite(&[&args[..], &known].concat());
+    let run = run.inside(folder.path());
     let ended = run.env(variable, "SBX-01").run();
     assert_eq!(ended.code, 3, "{ended:#?}");
     leaves_nothing(node, &run_id(&ended.err));
@@ -268,12 +271,12 @@ fn is_an_error_of_one_case(node: &Node, variable: &str) {
     let report = json(&folder.path().join("r.json"));
     let outcomes = report["outcomes"].as_array().unwrap();
     for outcome in outcomes {
-        let expected = if outcome["id"] == "SBX-01" {
-            "error"
-        } else {
-            "pass"
+        let expected = match outcome["id"].as_str() {
+            Some("SBX-01") => ["error"; 2],
+            _ => ["pass", "known"],
         };
-        assert_eq!(outcome["verdict"], expected, "{outcome:#}");
+        let verdict = outcome["verdict"].as_str().unwrap();
+        assert!(expected.contains(&verdict), "{outcome:#}");
     }
 }
 
