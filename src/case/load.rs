@@ -263,7 +263,10 @@ impl Reader {
             path: vec![Segment::Key("requirements"), Segment::Index(index)],
             part: Part::Value,
             message: format!("there is no requirement {id}"),
-            help: Some("`requirements.yaml` beside the cases lists them".to_owned()),
+            help: Some(
+                "cases/requirements.yaml lists them, unless the folder has one of its own"
+                    .to_owned(),
+            ),
         });
         problems.collect()
     }

@@ -329,7 +329,7 @@ fn an_unknown_requirement_is_refused_unless_the_folder_has_it() {
             9 | requirements: [R1, R999]
               |                    ^^^^
               |
-              = help: `requirements.yaml` beside the cases lists them"#]],
+              = help: cases/requirements.yaml lists them, unless the folder has one of its own"#]],
     );
     let own = include_str!("../../cases/requirements.yaml").replace("id: R2\n", "id: R999\n");
     write(&folder, "requirements.yaml", own.as_bytes());

@@ -217,8 +217,8 @@ impl RecordingClient {
         }
     }
 
-    /// Counts the calls that no container starts and no pod ends without. One that
-    /// has not `waited` as long as usual proves nothing if it hangs.
+    /// Counts an answered or unanswered call to start, stop or remove. A call that has not `waited`
+    /// for the usual deadline proves nothing if it hangs.
     fn count(&self, request: &Request, result: &Result<Reply, CallFault>, waited: bool) {
         use Request::{RemoveContainer, RemoveSandbox, StartContainer, StopContainer, StopSandbox};
         let is_counted = matches!(

@@ -189,7 +189,7 @@ pub enum Restart {
     /// It reports exit code 255 and reason `Unknown`, and sends no events, as containerd.
     ReportsUnknown,
     /// It recovers them with exit code and reason, and dates them to its start.
-    DatesThem,
+    RecoversAsOfNow,
     /// It recovers them, but does not detect those within this time after its start.
     MissesExitsFor(Duration),
     /// It does not detect them: the containers are reported as running forever.

@@ -81,7 +81,7 @@ impl Machine {
     fn recover_exits(&mut self) {
         match self.behaviour.restart {
             Restart::Recovers => self.detect_all_exits(true),
-            Restart::DatesThem => {
+            Restart::RecoversAsOfNow => {
                 let running =
                     |container: &&mut Container| container.status.state == ContainerState::Running;
                 for container in self.containers.values_mut().filter(running) {

@@ -66,7 +66,7 @@ defects! { BEHAVIOUR:
     "exit-unwatched-after-a-restart" sets { loses_monitors = true }
     "exit-while-down-is-forgotten" sets { restart = Restart::Forgets }
     "exit-code-lost-while-down" sets { restart = Restart::ReportsUnknown }
-    "exit-while-down-is-of-the-restart" sets { restart = Restart::DatesThem }
+    "exit-while-down-is-of-the-restart" sets { restart = Restart::RecoversAsOfNow }
     "exit-missed-while-starting" sets { restart = Restart::MissesExitsFor(Duration::from_secs(2)) }
     "exit-missed-after-an-interrupted-stop" sets { loses_interrupted_stops = true }
     "failed-start-forgotten-at-a-restart" sets { forgets_failed_starts = true }

@@ -238,7 +238,7 @@ fn changed<'a>(object: &Object<'a>, field: &Field, of_events: bool) -> Option<Fo
     let is_made = object
         .made()
         .is_some_and(|made| (field.made)(made).is_some());
-    // Nobody records the updates of a foreign pod's containers, such as those of a resize.
+    // The updates of a foreign pod's containers, such as a resize, are not recorded.
     let is_updated = !object.updates.is_empty() || object.creation.is_none();
     if is_made || field.is_updated && is_updated {
         return None;
