@@ -11,8 +11,8 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::case::{self, Case, Defect, Requirement};
-use crate::model::fault_named;
+use crate::case::{self, Case, Defect, Requirement, Tier};
+use crate::model::{NamedFault, fault_named};
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::{Guarantee, Kind, Level, Levels, Profile, area};
 use crate::plan::label;
@@ -165,7 +165,8 @@ impl Catalogue {
         if !texts.is_empty() {
             return Ok(texts.join("\n"));
         }
-        let known = self.known();
+        let mut known = self.known();
+        known.extend(Self::finding_paths());
         let forms = [
             id.to_ascii_uppercase(),
             id.to_ascii_lowercase(),
@@ -332,7 +333,7 @@ impl Catalogue {
         Some(sheet)
     }
 
-    fn defect_sheet(&self, defect: &Defect) -> Sheet {
+    fn defect_sheet<'a>(&self, defect: &'a Defect) -> Sheet {
         let mut sheet = Sheet::new(&defect.name, &defect.description);
         sheet.paragraph("similar to", &defect.similar_to);
         self.requirements_of(&mut sheet, defect.requirements.iter().map(String::as_str));
@@ -340,22 +341,25 @@ impl Catalogue {
             let named = self.checkers().filter(|checker| ids.contains(&checker.id));
             named.map(|checker| Self::line(&checker)).collect()
         };
+        let ids = |ids: &'a [String]| ids.iter().map(String::as_str).collect::<Vec<_>>();
+        sheet.items("noticed by", &named(&ids(&defect.noticed_by)));
+        sheet.items("in the history of", &named(&ids(&defect.also_shown_in)));
         let shown_in: Vec<&str> = defect.shown_in().collect();
-        let noticed_by: Vec<&str> = defect.noticed_by.iter().map(String::as_str).collect();
-        sheet.items("shown in", &named(&shown_in));
-        sheet.items("noticed by", &named(&noticed_by));
-        let shown_in = shown_in.join(" ");
-        let mut how = format!(
-            "--runtime-endpoint model --defect {} {shown_in}\n",
-            defect.name
-        );
-        if fault_named(&defect.name).is_some_and(|named| named.fault.is_relayable()) {
-            let _ = writeln!(
-                how,
-                "--runtime-endpoint ENDPOINT --inject {} {shown_in}",
-                defect.name
-            );
-        }
+        let mut cases = self.cases.iter();
+        let is_large = |case: &Case| shown_in.contains(&&*case.id) && case.tier > Tier::Extended;
+        let tier = if cases.any(is_large) {
+            " --tier full"
+        } else {
+            ""
+        };
+        let how = |target: &str| {
+            let (name, cases) = (&defect.name, shown_in.join(" "));
+            format!("cri-event-conformance --runtime-endpoint {target} {name}{tier} {cases}\n")
+        };
+        let relayable = |named: NamedFault| named.fault.is_relayable();
+        let relayed = fault_named(&defect.name).is_some_and(relayable);
+        let relayed = relayed.then(|| how("ENDPOINT --inject"));
+        let how = how("model --defect") + &relayed.unwrap_or_default();
         sheet.verbatim("reproduce with", &how);
         sheet
     }

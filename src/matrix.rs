@@ -42,7 +42,8 @@ pub struct MatrixOptions {
     /// cases that never fail are accepted
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Cases of a file or directory instead of the built-in ones
+    /// Cases of a file or directory instead of the built-in ones; a defect that lists none of them is
+    /// tried on all, and each must fail of some defect
     #[arg(long, value_name = "PATH")]
     pub cases: Option<PathBuf>,
     /// Try each defect on all cases, not only on those that it lists
@@ -102,6 +103,11 @@ pub struct Matrix {
 }
 
 impl DefectResult {
+    /// Whether any rule must notice it.
+    fn is_listed(&self) -> bool {
+        !self.defect.noticed_by.is_empty()
+    }
+
     /// Whether all cases and invariants that must notice it have failed, and any at all.
     pub fn is_noticed(&self) -> bool {
         self.fault.is_none() && self.missing.is_empty() && !self.failed.is_empty()
@@ -118,9 +124,11 @@ impl Matrix {
     /// The cases that no defect makes fail.
     pub fn never_red(&self) -> Vec<&str> {
         let noticed = self.defects.iter().filter(|noticed| noticed.is_noticed());
-        let red: Vec<&String> = noticed
-            .flat_map(|noticed| &noticed.defect.noticed_by)
-            .collect();
+        let red = noticed.flat_map(|noticed| match noticed.is_listed() {
+            true => &noticed.defect.noticed_by,
+            false => &noticed.failed,
+        });
+        let red: Vec<&String> = red.collect();
         let never = self.cases.iter().filter(|case| !red.contains(case));
         never.map(String::as_str).collect()
     }
@@ -128,10 +136,8 @@ impl Matrix {
     /// Whether every defect is noticed precisely, every case can fail, and nothing fails without a
     /// defect.
     pub fn holds(&self) -> bool {
-        let defects = self
-            .defects
-            .iter()
-            .all(|noticed| noticed.is_noticed() && noticed.is_precise());
+        let mut listed = self.defects.iter().filter(|noticed| noticed.is_listed());
+        let defects = listed.all(|noticed| noticed.is_noticed() && noticed.is_precise());
         let clean = self.clean.iter().all(|clean| clean.alarms.is_empty());
         defects && clean && self.never_red().is_empty()
     }
@@ -148,6 +154,7 @@ pub fn matrix(
 ) -> Result<Matrix, MatrixError> {
     table::prepare(options)?;
     let cases = &tried_cases(options, cases)[..];
+    let defects = &tried_defects(options, cases, defects)[..];
     let trials = trials(options, cases, defects)?;
     let (exclusive, shared): (Vec<Trial>, Vec<Trial>) =
         trials.into_iter().partition(Trial::needs_exclusive_runtime);
@@ -207,6 +214,20 @@ fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
     let is_shared = |case: &&Case| case.tier <= Tier::Core && !case.exclusive;
     let wanted = |case: &&Case| options.endpoints.is_none() || is_shared(case);
     cases.iter().filter(wanted).cloned().collect()
+}
+
+/// The tried defects: unless they are named, those that list none of a user's cases may go unnoticed.
+fn tried_defects(options: &MatrixOptions, cases: &[Case], defects: &[Defect]) -> Vec<Defect> {
+    let mut tried = defects.to_vec();
+    if options.cases.is_some() && options.names.is_empty() {
+        let is_there = |id: &str| cases.iter().any(|case| case.id == id);
+        let foreign = |defect: &&mut Defect| !defect.shown_in().any(is_there);
+        for defect in tried.iter_mut().filter(foreign) {
+            defect.noticed_by.clear();
+            defect.also_shown_in.clear();
+        }
+    }
+    tried
 }
 
 /// All trials, the longest first.

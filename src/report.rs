@@ -26,7 +26,7 @@ mod summary;
 mod text;
 mod timeline;
 
-pub use causes::{failures, has_details};
+pub use causes::{clearest, failures, has_details};
 pub use compare::Comparison;
 pub use evidence::Evidence;
 pub use failed::Failed;

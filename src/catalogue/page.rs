@@ -30,9 +30,13 @@ impl Catalogue {
     }
 
     /// The names of all pages.
-    pub(super) fn finding_names() -> Vec<String> {
-        let name = |path: &str| Some(path.strip_suffix(".md")?.split_once('/')?.1.to_owned());
-        Findings::iter().filter_map(|path| name(&path)).collect()
+    pub(super) fn finding_names() -> impl Iterator<Item = String> {
+        Self::finding_paths().filter_map(|path| Some(path.split_once('/')?.1.to_owned()))
+    }
+
+    /// The runtime and name of all pages, as in `containerd/oom-reason-lost`.
+    pub(super) fn finding_paths() -> impl Iterator<Item = String> {
+        Findings::iter().filter_map(|path| path.strip_suffix(".md").map(str::to_owned))
     }
 
     /// A line for each known failure of a page.

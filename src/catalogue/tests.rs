@@ -276,8 +276,8 @@ fn a_defect_is_explained_with_how_to_see_it() {
         "\nsimilar to\n  containerd/containerd#9652",
         "\nrequirements\n  - R5 ",
         "\nnoticed by\n  - CMP-01 ",
-        "\nreproduce with\n  --runtime-endpoint model --defect drop-every-ninth CMP-01 REC-05 SCL-02\n",
-        "\n  --runtime-endpoint ENDPOINT --inject drop-every-ninth CMP-01 REC-05 SCL-02\n",
+        "\nreproduce with\n  cri-event-conformance --runtime-endpoint model --defect drop-every-ninth",
+        " ENDPOINT --inject drop-every-ninth --tier full CMP-01 REC-05 SCL-02\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

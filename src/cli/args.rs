@@ -139,7 +139,7 @@ pub(super) enum Command {
         /// A file written by --history
         history: PathBuf,
         /// Cases to show [default: the whole history]: as for `check`
-        #[arg(value_name = "FILTER", conflicts_with = "perfetto")]
+        #[arg(value_name = "FILTER")]
         filters: Vec<String>,
         /// Write it as a trace instead, to be opened at `https://ui.perfetto.dev`
         #[arg(long, value_name = "FILE")]

@@ -49,12 +49,16 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Check(options)) => Ok(run::check(options)?),
         Some(Command::Show {
             history,
+            filters,
             perfetto: Some(perfetto),
-            ..
-        }) => print(run::trace(history, perfetto)?.as_bytes()),
+        }) => print(run::trace(history, filters, perfetto)?.as_bytes()),
         Some(Command::Show {
             history, filters, ..
-        }) if !filters.is_empty() => print(run::timeline(history, filters)?.as_bytes()),
+        }) if !filters.is_empty() => {
+            let (text, damage) = run::timeline(history, filters)?;
+            let printed = print(text.as_bytes())?;
+            damage.map_or(Ok(printed), |damage| Err(RunError::from(damage).into()))
+        }
         Some(Command::Show { history, .. }) => show(history),
         Some(Command::Explain { id, cases, pages }) => {
             let cases = cases.as_deref().or(cli.run.cases.as_deref());
@@ -70,13 +74,19 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
         Some(Command::Defects) => print(reports::defects()?.as_bytes()),
         Some(Command::Matrix(options)) => {
-            let cases = options.cases.as_deref().or(cli.run.cases.as_deref());
-            let cases = run::read_cases(cases)?;
+            if let Some(defect) = cli.connection.defect.first() {
+                let name = defect.name;
+                let fault = format!("matrix tries all defects; for this one alone: matrix {name}");
+                return Err(Fault::usage(fault));
+            }
+            let mut options = options.clone();
+            options.cases = options.cases.or(cli.run.cases.clone());
+            let cases = run::read_cases(options.cases.as_deref())?;
             let endpoints = match cli.connection.runtime_endpoint {
                 Some(_) => relayed(cli)?,
                 None => None,
             };
-            reports::matrix(options, endpoints, &cases)
+            reports::matrix(&options, endpoints, &cases)
         }
         Some(Command::Explore(options)) => take_walks(cli, options),
         Some(Command::Compare(args)) => {
@@ -382,7 +392,7 @@ fn show(path: &Path) -> Result<Exit, Fault> {
                 entries.push(entry);
             }
             Ok(_) => {
-                fault = Some(too_long_to_show());
+                fault = Some(run::too_long_to_show());
                 break;
             }
             Err(found) => fault = Some(chain(&found)),
@@ -399,15 +409,6 @@ fn show(path: &Path) -> Result<Exit, Fault> {
         (None, true) => Err(failed(&"it is empty")),
         (None, false) => Ok(Exit::Conformant),
     }
-}
-
-/// Why the timeline of a history ends before the history does.
-fn too_long_to_show() -> String {
-    format!(
-        "only the first {} MiB of it can be shown at once; name the cases to show, as \
-         `show HISTORY FILTER` does",
-        limits::HISTORY_BYTES >> 20
-    )
 }
 
 pub(super) fn print_help(help: &StyledStr) -> Result<Exit, Fault> {

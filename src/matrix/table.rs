@@ -10,6 +10,7 @@ use super::trial::TrialResult;
 use super::{DefectResult, Matrix, MatrixOptions};
 use crate::case::{Case, Defect};
 use crate::files::{Draft, OutputError};
+use crate::report::counted;
 
 /// The reason for a missing matrix.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +98,8 @@ fn problems(matrix: &Matrix) -> String {
         };
         if let Some(fault) = &noticed.fault {
             let _ = writeln!(text, "NOT RUN      {name}: {fault}");
+        } else if !noticed.is_listed() {
+            // Most defects concern no case of a user.
         } else if !noticed.is_noticed() {
             let missing = match &noticed.missing[..] {
                 [] => String::new(),
@@ -124,14 +127,15 @@ fn problems(matrix: &Matrix) -> String {
 
 fn summary(matrix: &Matrix) -> String {
     let noticed = matrix.defects.iter().filter(|noticed| noticed.is_noticed());
-    let cases = matrix.cases.len();
+    let cases = counted(matrix.cases.len(), "case", "cases");
+    let can_fail = matrix.cases.len() - matrix.never_red().len();
     let alarms: usize = matrix.clean.iter().map(|clean| clean.alarms.len()).sum();
     format!(
-        "{} defects, {} noticed; {cases} cases, {} can fail; {alarms} false alarms in {} clean runs",
-        matrix.defects.len(),
+        "{}, {} noticed; {cases}, {can_fail} can fail; {} in {}",
+        counted(matrix.defects.len(), "defect", "defects"),
         noticed.count(),
-        cases - matrix.never_red().len(),
-        matrix.clean.len()
+        counted(alarms, "false alarm", "false alarms"),
+        counted(matrix.clean.len(), "clean run", "clean runs"),
     )
 }
 

@@ -112,6 +112,13 @@ pub(super) fn ids(outcomes: &[&Outcome]) -> String {
     }
 }
 
+/// The failure that shows the commonest cause best, of those that are not known of the runtime.
+pub fn clearest(outcomes: &[Outcome]) -> Option<&Outcome> {
+    let failed = |it: &&Outcome| it.verdict == Verdict::Fail && it.hint.is_none();
+    let groups = by_cause(outcomes.iter().filter(failed));
+    groups.first().map(|group| group.outcomes[0])
+}
+
 /// Failed and undecided outcomes in full: all of them, or else one of each cause, as many as fit
 /// into forty lines. Wrapped for a terminal with these columns.
 pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {

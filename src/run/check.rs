@@ -1,6 +1,6 @@
 //! The commands that judge a history without running cases: `check` judges a recorded run again,
-//! `show --perfetto` turns it into a trace with its violations, and `show FILTER` prints the
-//! timeline of some of its cases.
+//! `show --perfetto` turns it, or some of its cases, into a trace with its violations, and
+//! `show FILTER` prints the timeline of some of its cases.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::history::codec::StreamDecoder;
 use crate::history::{Body, Entry, ExpectationFile, RunInfo, Seq};
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::Selection;
-use crate::verdicts::{Accepted, Known, Scope, Verdicts};
+use crate::verdicts::{Accepted, EndedCase, Known, Scope, Verdicts};
 use crate::{limits, report, terminal};
 
 /// Bytes per read: larger than most messages, so that they need not be copied.
@@ -133,7 +133,8 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     };
     let outputs = Outputs::open(&options.report)?;
     let (report, verdicts, also) = read_all(options, &scope)?;
-    if !verdicts.has_cases() && options.selection.is_partial() {
+    let is_of_rules = report.watch.is_some() && options.selection.names_no_case();
+    if !verdicts.has_cases() && options.selection.is_partial() && !is_of_rules {
         return Err(nothing_recorded(&options.selection, &options.history));
     }
     if let Some(Expectations::File(path)) = &options.report.expectations {
@@ -198,7 +199,7 @@ fn read_all(
 /// The report of a recorded run; prints the position of any damage.
 fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError> {
     let unusable = |fault: String| CheckError::new(path, fault);
-    let judged = open(path).and_then(|file| replay(scope.clone(), file, |_| {}));
+    let judged = open(path).and_then(|file| replay(scope.clone(), file, |_, _| {}));
     let Replayed {
         mut verdicts,
         damage,
@@ -240,11 +241,12 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
     let _ = console::present(look, trials, &CancellationToken::new());
 }
 
-/// Judges the entries of a source, passing each to `see`. An error concerns the source as a whole.
+/// Judges the entries of a source, passing each to `see`, with the selected case that ends with it.
+/// An error concerns the source as a whole.
 pub(super) fn replay(
     scope: Scope,
     source: impl io::Read,
-    mut see: impl FnMut(&Arc<Entry>),
+    mut see: impl FnMut(&Arc<Entry>, Option<&EndedCase>),
 ) -> Result<Replayed, String> {
     let mut verdicts = Verdicts::new(scope);
     let mut next = 0;
@@ -254,8 +256,11 @@ pub(super) fn replay(
             Ok(entry) if entry.seq == Seq(next) => {
                 next += 1;
                 let entry = Arc::new(entry);
-                see(&entry);
-                take(&mut verdicts, &entry);
+                let ended = verdicts.push(&entry);
+                see(&entry, ended.as_ref());
+                if let Some(ended) = ended {
+                    judge(&mut verdicts, &entry, ended);
+                }
             }
             Ok(entry) => {
                 damage = Some(format!(
@@ -277,11 +282,8 @@ pub(super) fn replay(
     Ok(Replayed { verdicts, damage })
 }
 
-/// Adds an entry to the verdicts, and judges the case that ends with it.
-fn take(verdicts: &mut Verdicts, entry: &Arc<Entry>) {
-    let Some(ended) = verdicts.push(entry) else {
-        return;
-    };
+/// Judges the case that ends with an entry.
+fn judge(verdicts: &mut Verdicts, entry: &Arc<Entry>, ended: EndedCase) {
     let run = ended.run();
     if let Ok(judged) = catch_unwind(AssertUnwindSafe(|| ended.judge())) {
         verdicts.settle(judged);
@@ -297,60 +299,83 @@ fn take(verdicts: &mut Verdicts, entry: &Arc<Entry>) {
     }
 }
 
-/// Writes the trace of a history, up to any damage, and returns the text to print.
-pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
-    let unusable = |fault| CheckError::new(history, fault);
-    let source = open(history).map_err(unusable)?;
+/// Writes the trace of a history, or of its selected cases, up to any damage, and returns the text
+/// to print.
+pub fn trace(history: &Path, filters: &[String], output: &Path) -> Result<String, RunError> {
     let draft = Draft::open("Perfetto trace", output)?;
-    let mut entries = Vec::new();
-    let (mut room, mut is_cut) = (limits::HISTORY_BYTES, false);
-    let mut replayed = replay(Scope::default(), source, |entry| {
-        let left = room.checked_sub(entry.approximate_bytes());
-        is_cut |= left.is_none();
-        if let (Some(left), false) = (left, is_cut) {
-            room = left;
-            entries.push(entry.clone());
-        }
-    })
-    .map_err(unusable)?;
-    if is_cut {
-        let drawn = limits::HISTORY_BYTES >> 20;
-        let cut = format!("only the first {drawn} MiB of it can be drawn");
-        replayed.damage.get_or_insert(cut);
-    }
-    let outcomes = replayed.verdicts.report(replayed.damage.clone()).outcomes;
-    let trace = report::perfetto(&entries, &outcomes);
+    let shown = shown(history, filters)?;
+    let trace = report::perfetto(&shown.entries, &shown.report.outcomes);
     let line = format!("{}: {}\n", draft.what(), draft.path().display());
     draft.complete(|out| out.write_all(&trace))?;
-    match replayed.damage {
-        Some(damage) => Err(unusable(damage).into()),
+    match shown.damage {
+        Some(damage) => Err(damage.into()),
         None => Ok(line),
     }
 }
 
-/// The timeline of the selected cases in a history, each entry once.
-pub fn timeline(history: &Path, filters: &[String]) -> Result<String, RunError> {
-    let unusable = |fault: String| CheckError::new(history, fault);
+/// The timeline of the selected cases in a history, each entry once, and its end if it is damaged.
+pub fn timeline(
+    history: &Path,
+    filters: &[String],
+) -> Result<(String, Option<CheckError>), RunError> {
+    let shown = shown(history, filters)?;
+    let entries = shown.entries.iter().map(|entry| &**entry);
+    let lines = report::timeline(shown.report.began, entries, &[]);
+    Ok((lines.join("\n") + "\n", shown.damage))
+}
+
+/// The entries to show, and the report about them.
+struct Shown {
+    entries: Vec<Arc<Entry>>,
+    report: RunReport,
+    damage: Option<CheckError>,
+}
+
+/// The entries of the selected cases, or all without filters, up to the limit.
+fn shown(history: &Path, filters: &[String]) -> Result<Shown, RunError> {
+    let unusable = |fault| CheckError::new(history, fault);
     let selection = Selection {
         filters: filters.to_vec(),
         ..Selection::default()
     };
-    let source = BufReader::with_capacity(BUFFER, open(history).map_err(unusable)?);
-    let mut verdicts = Verdicts::new(Scope::default());
-    let (mut began, mut shown) = (None, BTreeMap::new());
-    for entry in StreamDecoder::new(source) {
-        let entry = Arc::new(entry.map_err(|fault| unusable(fault.to_string()))?);
-        began.get_or_insert(entry.at);
-        if let Some(ended) = verdicts.push(&entry)
-            && selection.selects(&ended.facts())
-        {
-            let entries = ended.entries().iter().cloned();
-            shown.extend(entries.map(|entry| (entry.seq, entry)));
-        }
-    }
-    let (Some(began), false) = (began, shown.is_empty()) else {
-        return Err(nothing_recorded(&selection, history));
+    let scope = Scope {
+        selection: selection.clone(),
+        ..Scope::default()
     };
-    let lines = report::timeline(began, shown.values().map(|entry| &**entry), &[]);
-    Ok(lines.join("\n") + "\n")
+    let mut entries = BTreeMap::new();
+    let (mut room, mut is_cut) = (limits::HISTORY_BYTES, false);
+    let mut keep = |entry: &Arc<Entry>| {
+        let left = room.checked_sub(entry.approximate_bytes());
+        is_cut |= left.is_none();
+        if let (Some(left), false) = (left, is_cut) {
+            room = left;
+            entries.insert(entry.seq, entry.clone());
+        }
+    };
+    let source = open(history).map_err(unusable)?;
+    let replayed = replay(scope, source, |entry, ended| match ended {
+        _ if filters.is_empty() => keep(entry),
+        Some(ended) => ended.entries().iter().for_each(&mut keep),
+        None => {}
+    })
+    .map_err(unusable)?;
+    if entries.is_empty() {
+        return Err(nothing_recorded(&selection, history));
+    }
+    let mut verdicts = replayed.verdicts;
+    let damage = replayed.damage.or_else(|| is_cut.then(too_long_to_show));
+    Ok(Shown {
+        entries: entries.into_values().collect(),
+        report: verdicts.report(damage.clone()),
+        damage: damage.map(unusable),
+    })
+}
+
+/// The reason why only the beginning of a history is shown.
+pub fn too_long_to_show() -> String {
+    format!(
+        "only the first {} MiB of it can be shown at once; name the cases to show, as \
+         `show HISTORY FILTER` does",
+        limits::HISTORY_BYTES >> 20
+    )
 }

@@ -11,7 +11,7 @@ use crate::case::load;
 pub use crate::files::OutputError;
 use crate::files::{Draft, Output};
 use crate::history::{Body, Entry, RunEnd, RunInfo, Seq};
-use crate::outcome::{RunReport, Verdict};
+use crate::outcome::RunReport;
 use crate::report::{github, html};
 use crate::verdicts::{self, Known, Scope, Verdicts};
 use crate::{files, host, report, terminal};
@@ -214,14 +214,12 @@ pub(super) struct Conclusion {
 /// The command that shows more of a failure that is not known of the runtime, or the page about one
 /// that is.
 fn next(report: &RunReport, history: Option<&str>) -> Option<String> {
-    let failed = report.outcomes.iter();
-    let failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
-    let Some(unknown) = failed.clone().find(|outcome| outcome.hint.is_none()) else {
-        let page = failed.flat_map(|outcome| &outcome.pages).next()?;
-        return Some(format!(
-            "cri-event-conformance explain {}",
-            report::printable(page)
-        ));
+    let Some(unknown) = report::clearest(&report.outcomes) else {
+        let mut failed = report.outcomes.iter();
+        let page = failed.find_map(|outcome| outcome.pages.first())?;
+        let runtime = report::printable(&report.info.runtime.runtime_name);
+        let page = report::printable(page);
+        return Some(format!("cri-event-conformance explain {runtime}/{page}"));
     };
     Some(match history {
         Some(history) => {

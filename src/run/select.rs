@@ -268,7 +268,7 @@ pub(super) fn unmatched_invariant(selection: &Selection) -> Option<RunError> {
 /// The error for a selection that matches none of the cases in a recorded history.
 pub(super) fn nothing_recorded(selection: &Selection, history: &Path) -> RunError {
     RunError::NothingSelected(format!(
-        "{} in {}; without a filter `check` judges and lists all cases that it has",
+        "{} in {}; `check` without a filter lists all cases that it has",
         wanted(selection),
         history.display()
     ))

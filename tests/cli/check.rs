@@ -30,7 +30,7 @@ fn a_filter_that_matches_nothing_recorded_says_what_lists_the_cases() {
         4,
         &[
             "no case matches `ORD-01` in ",
-            "containerd-2.1-failing.binpb; without a filter `check` judges and lists all",
+            "containerd-2.1-failing.binpb; `check` without a filter lists all",
         ],
     );
     suite(["check", &run("clean"), "INV-99"])

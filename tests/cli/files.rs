@@ -294,6 +294,15 @@ fn a_history_becomes_a_trace() {
     let whole = fs::read(&trace).unwrap();
     let holds = |text: &[u8]| whole.windows(text.len()).any(|part| part == text);
     assert!(holds(b"RunPodSandbox") && holds(b"events, stream 0"));
+    let part = folder.path().join("part");
+    let of_case = |id: &str| {
+        let [history, part] = [&history, &part].map(|path| path.to_str().unwrap());
+        suite(["show", history, id, "--perfetto", part]).run()
+    };
+    of_case("ORD-01").succeeds();
+    let length = fs::read(&part).unwrap().len();
+    assert!(length > 1_000 && length < whole.len(), "{length} bytes");
+    of_case("ORD-02").fails(4, &["no case matches `ORD-02` in "]);
     let bytes = fs::read(&history).unwrap();
     show(&history).fails(2, &["would overwrite", history.to_str().unwrap()]);
     assert_eq!(fs::read(&history).unwrap(), bytes, "it must stay as it is");

@@ -229,6 +229,11 @@ fn the_example_of_a_case_works_as_it_stands() {
     let unnoticed = "UNNOTICED    drop-stopped-after-a-minute: nothing failed";
     assert!(ended.out.contains(unnoticed), "{ended:#?}");
     assert!(ended.out.contains("2 defects, 1 noticed"), "{ended:#?}");
+    let whole = own(&["matrix", "--clean-runs", "1"]).fails(0, &[]);
+    let summary = "; 1 case, 1 can fail; 0 false alarms in ";
+    assert!(whole.out.contains(summary), "{whole:#?}");
+    let message = "for this one alone: matrix drop-stopped";
+    own(&["matrix", "--defect", "drop-stopped"]).fails(2, &[message]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::suite::{Ended, suite};
 const AT_MOST: Duration = Duration::from_secs(60);
 
 /// Watches a model with these defects and the pods of a run; returns its end, its JSON report, and
-/// its history judged again.
+/// its history judged again: by the command that it says is next, if it does.
 fn watched(defects: &[&str], args: &[&str]) -> (Ended, Value, Ended) {
     let served = Served::start_with(defects);
     let folder = tempfile::tempdir().unwrap();
@@ -31,7 +31,12 @@ fn watched(defects: &[&str], args: &[&str]) -> (Ended, Value, Ended) {
     assert!(matches!(run.code, 0 | 1 | 3), "{run:#?}");
     let ended = watch.end_within(AT_MOST);
     let report = fs::read_to_string(&json).unwrap();
-    let again = suite(["check", &history]).run();
+    let mut lines = ended.out.lines();
+    let next = lines.find_map(|line| line.strip_prefix("next: cri-event-conformance "));
+    let again = match next.filter(|next| next.starts_with("check ")) {
+        Some(next) => suite(next.split(' ').collect::<Vec<_>>()).run(),
+        None => suite(["check", &history]).run(),
+    };
     (ended, serde_json::from_str(&report).unwrap(), again)
 }
 
