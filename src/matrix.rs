@@ -42,8 +42,8 @@ pub struct MatrixOptions {
     /// cases that never fail are accepted
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Cases of a file or directory instead of the built-in ones; a defect that lists none of them is
-    /// tried on all, and each must fail of some defect
+    /// Cases of a file or directory instead of the built-in ones; a defect that lists none of them
+    /// is tried on all, and each must fail of some defect
     #[arg(long, value_name = "PATH")]
     pub cases: Option<PathBuf>,
     /// Try each defect on all cases, not only on those that it lists
@@ -216,7 +216,7 @@ fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
     cases.iter().filter(wanted).cloned().collect()
 }
 
-/// The tried defects: unless they are named, those that list none of a user's cases may go unnoticed.
+/// The tried defects: unless named, those that list none of a user's cases may go unnoticed.
 fn tried_defects(options: &MatrixOptions, cases: &[Case], defects: &[Defect]) -> Vec<Defect> {
     let mut tried = defects.to_vec();
     if options.cases.is_some() && options.names.is_empty() {

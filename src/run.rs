@@ -47,7 +47,7 @@ use select::{invariants, plan};
 use telemetry::{BackgroundTasks, Telemetry};
 
 pub use crate::verdicts::expectation_schema;
-pub use check::{CheckError, CheckOptions, Reporting, check, timeline, too_long_to_show, trace};
+pub use check::{CheckError, CheckOptions, Reporting, check, timeline, trace};
 pub use clean_up::{Surroundings, with_session};
 pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};
 pub use options::{EXIT_CODES, Exit, Format, Look, Output, ReportOptions, RunOptions};

@@ -1,7 +1,7 @@
 //! Executes the commands.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::Path;
 
 use clap::ColorChoice;
@@ -20,17 +20,14 @@ use crate::escape::printable;
 use crate::explore::{ExploreError, ExploreOptions, explore};
 use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
-use crate::history::codec::StreamDecoder;
 use crate::host::{self, LogDirectory};
+use crate::matrix::MatrixOptions;
 use crate::measure::measure;
 use crate::model::{self, Behaviour, ServeError};
 use crate::run::{self, Endpoints, Exit, Output, RunError, RunOptions, Target};
+use crate::terminal;
 use crate::watch::{WatchOptions, watch};
 use crate::workload::{Image, imported_name};
-use crate::{limits, report, terminal};
-
-/// Bytes per read: more than most entries of a history have.
-const READ_AT_ONCE: usize = 1 << 17;
 
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     match &cli.command {
@@ -54,12 +51,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) => print(run::trace(history, filters, perfetto)?.as_bytes()),
         Some(Command::Show {
             history, filters, ..
-        }) if !filters.is_empty() => {
-            let (text, damage) = run::timeline(history, filters)?;
-            let printed = print(text.as_bytes())?;
-            damage.map_or(Ok(printed), |damage| Err(RunError::from(damage).into()))
-        }
-        Some(Command::Show { history, .. }) => show(history),
+        }) => show(history, filters),
         Some(Command::Explain { id, cases, pages }) => {
             let cases = cases.as_deref().or(cli.run.cases.as_deref());
             let catalogue = catalogue(cases)?;
@@ -73,21 +65,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Doctor(options)) => diagnose(cli, options),
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
         Some(Command::Defects) => print(reports::defects()?.as_bytes()),
-        Some(Command::Matrix(options)) => {
-            if let Some(defect) = cli.connection.defect.first() {
-                let name = defect.name;
-                let fault = format!("matrix tries all defects; for this one alone: matrix {name}");
-                return Err(Fault::usage(fault));
-            }
-            let mut options = options.clone();
-            options.cases = options.cases.or(cli.run.cases.clone());
-            let cases = run::read_cases(options.cases.as_deref())?;
-            let endpoints = match cli.connection.runtime_endpoint {
-                Some(_) => relayed(cli)?,
-                None => None,
-            };
-            reports::matrix(&options, endpoints, &cases)
-        }
+        Some(Command::Matrix(options)) => try_defects(cli, options),
         Some(Command::Explore(options)) => take_walks(cli, options),
         Some(Command::Compare(args)) => {
             reports::compare(args).and_then(|(text, exit)| print(text.as_bytes()).map(|_| exit))
@@ -228,6 +206,23 @@ fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
         Err(fault @ ServeError::Listen(_)) => Err(usage(&fault)),
         Err(fault) => Err(Fault::undecided(chain(&fault))),
     }
+}
+
+/// Tries the defects of the model, or those that a relay can give to a real runtime.
+fn try_defects(cli: &Cli, options: &MatrixOptions) -> Result<Exit, Fault> {
+    if let Some(defect) = cli.connection.defect.first() {
+        let name = defect.name;
+        let fault = format!("matrix tries all defects; for this one alone: matrix {name}");
+        return Err(Fault::usage(fault));
+    }
+    let mut options = options.clone();
+    options.cases = options.cases.or(cli.run.cases.clone());
+    let cases = run::read_cases(options.cases.as_deref())?;
+    let endpoints = match cli.connection.runtime_endpoint {
+        Some(_) => relayed(cli)?,
+        None => None,
+    };
+    reports::matrix(&options, endpoints, &cases)
 }
 
 /// The endpoints of the runtime behind a relay; `None` for the model.
@@ -376,39 +371,10 @@ fn manual(directory: &Path) -> Result<Exit, Fault> {
     Ok(Exit::Conformant)
 }
 
-fn show(path: &Path) -> Result<Exit, Fault> {
-    let failed = |fault: &dyn std::fmt::Display| {
-        Fault::usage(format!("read the history {}: {fault}", path.display()))
-    };
-    let file = files::open(path).map_err(|fault| failed(&fault))?;
-    let source = BufReader::with_capacity(READ_AT_ONCE, file);
-    let (mut entries, mut fault) = (Vec::new(), None);
-    // Entry by entry: a file that is not a history is not read to its end.
-    let mut room = limits::HISTORY_BYTES;
-    for entry in StreamDecoder::new(source) {
-        match entry {
-            Ok(entry) if entry.approximate_bytes() <= room => {
-                room -= entry.approximate_bytes();
-                entries.push(entry);
-            }
-            Ok(_) => {
-                fault = Some(run::too_long_to_show());
-                break;
-            }
-            Err(found) => fault = Some(chain(&found)),
-        }
-    }
-    if let Some(first) = entries.first() {
-        let lines = report::timeline(first.at, entries.iter(), &[]);
-        let mut text = lines.join("\n");
-        text.push('\n');
-        print(text.as_bytes())?;
-    }
-    match (fault, entries.is_empty()) {
-        (Some(fault), _) => Err(failed(&fault)),
-        (None, true) => Err(failed(&"it is empty")),
-        (None, false) => Ok(Exit::Conformant),
-    }
+fn show(history: &Path, filters: &[String]) -> Result<Exit, Fault> {
+    let (text, damage) = run::timeline(history, filters)?;
+    let printed = print(text.as_bytes())?;
+    damage.map_or(Ok(printed), |damage| Err(RunError::from(damage).into()))
 }
 
 pub(super) fn print_help(help: &StyledStr) -> Result<Exit, Fault> {

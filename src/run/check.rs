@@ -2,9 +2,10 @@
 //! `show --perfetto` turns it, or some of its cases, into a trace with its violations, and
 //! `show FILTER` prints the timeline of some of its cases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,7 +50,7 @@ pub struct CheckOptions {
 
 /// A file that cannot be judged at all.
 #[derive(Debug, thiserror::Error)]
-#[error("check the history {}: {fault}", path.display())]
+#[error("read the history {}: {fault}", path.display())]
 pub struct CheckError {
     path: PathBuf,
     fault: String,
@@ -199,7 +200,8 @@ fn read_all(
 /// The report of a recorded run; prints the position of any damage.
 fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError> {
     let unusable = |fault: String| CheckError::new(path, fault);
-    let judged = open(path).and_then(|file| replay(scope.clone(), file, |_, _| {}));
+    let judged =
+        open(path).and_then(|file| replay(scope.clone(), file, |_, _| ControlFlow::Continue(())));
     let Replayed {
         mut verdicts,
         damage,
@@ -241,12 +243,12 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
     let _ = console::present(look, trials, &CancellationToken::new());
 }
 
-/// Judges the entries of a source, passing each to `see`, with the selected case that ends with it.
-/// An error concerns the source as a whole.
+/// Judges the entries of a source, passing each to `see`, with the selected case that ends with it,
+/// until it breaks with a reason. An error concerns the source as a whole.
 pub(super) fn replay(
     scope: Scope,
     source: impl io::Read,
-    mut see: impl FnMut(&Arc<Entry>, Option<&EndedCase>),
+    mut see: impl FnMut(&Arc<Entry>, Option<&EndedCase>) -> ControlFlow<String>,
 ) -> Result<Replayed, String> {
     let mut verdicts = Verdicts::new(scope);
     let mut next = 0;
@@ -257,7 +259,10 @@ pub(super) fn replay(
                 next += 1;
                 let entry = Arc::new(entry);
                 let ended = verdicts.push(&entry);
-                see(&entry, ended.as_ref());
+                if let ControlFlow::Break(reason) = see(&entry, ended.as_ref()) {
+                    damage = Some(reason);
+                    break;
+                }
                 if let Some(ended) = ended {
                     judge(&mut verdicts, &entry, ended);
                 }
@@ -303,7 +308,7 @@ fn judge(verdicts: &mut Verdicts, entry: &Arc<Entry>, ended: EndedCase) {
 /// to print.
 pub fn trace(history: &Path, filters: &[String], output: &Path) -> Result<String, RunError> {
     let draft = Draft::open("Perfetto trace", output)?;
-    let shown = shown(history, filters)?;
+    let shown = shown(history, of_cases(filters))?;
     let trace = report::perfetto(&shown.entries, &shown.report.outcomes);
     let line = format!("{}: {}\n", draft.what(), draft.path().display());
     draft.complete(|out| out.write_all(&trace))?;
@@ -318,7 +323,12 @@ pub fn timeline(
     history: &Path,
     filters: &[String],
 ) -> Result<(String, Option<CheckError>), RunError> {
-    let shown = shown(history, filters)?;
+    let mut selection = of_cases(filters);
+    if filters.is_empty() {
+        // The timeline of the whole needs no verdict.
+        selection.only = Some(BTreeSet::new());
+    }
+    let shown = shown(history, selection)?;
     let entries = shown.entries.iter().map(|entry| &**entry);
     let lines = report::timeline(shown.report.began, entries, &[]);
     Ok((lines.join("\n") + "\n", shown.damage))
@@ -331,39 +341,42 @@ struct Shown {
     damage: Option<CheckError>,
 }
 
-/// The entries of the selected cases, or all without filters, up to the limit.
-fn shown(history: &Path, filters: &[String]) -> Result<Shown, RunError> {
-    let unusable = |fault| CheckError::new(history, fault);
-    let selection = Selection {
+fn of_cases(filters: &[String]) -> Selection {
+    Selection {
         filters: filters.to_vec(),
         ..Selection::default()
-    };
+    }
+}
+
+/// The entries of the selected cases, or all without filters, up to the limit.
+fn shown(history: &Path, selection: Selection) -> Result<Shown, RunError> {
+    let unusable = |fault| CheckError::new(history, fault);
     let scope = Scope {
         selection: selection.clone(),
         ..Scope::default()
     };
-    let mut entries = BTreeMap::new();
-    let (mut room, mut is_cut) = (limits::HISTORY_BYTES, false);
-    let mut keep = |entry: &Arc<Entry>| {
-        let left = room.checked_sub(entry.approximate_bytes());
-        is_cut |= left.is_none();
-        if let (Some(left), false) = (left, is_cut) {
+    let (mut entries, mut room) = (BTreeMap::new(), limits::HISTORY_BYTES);
+    let mut keep = |entry: &Arc<Entry>| match room.checked_sub(entry.approximate_bytes()) {
+        Some(left) => {
             room = left;
             entries.insert(entry.seq, entry.clone());
+            ControlFlow::Continue(())
         }
+        None => ControlFlow::Break(too_long_to_show()),
     };
     let source = open(history).map_err(unusable)?;
     let replayed = replay(scope, source, |entry, ended| match ended {
-        _ if filters.is_empty() => keep(entry),
-        Some(ended) => ended.entries().iter().for_each(&mut keep),
-        None => {}
-    })
-    .map_err(unusable)?;
+        _ if selection.filters.is_empty() => keep(entry),
+        Some(ended) => ended.entries().iter().try_for_each(&mut keep),
+        None => ControlFlow::Continue(()),
+    });
+    let Replayed {
+        mut verdicts,
+        damage,
+    } = replayed.map_err(unusable)?;
     if entries.is_empty() {
         return Err(nothing_recorded(&selection, history));
     }
-    let mut verdicts = replayed.verdicts;
-    let damage = replayed.damage.or_else(|| is_cut.then(too_long_to_show));
     Ok(Shown {
         entries: entries.into_values().collect(),
         report: verdicts.report(damage.clone()),
@@ -372,7 +385,7 @@ fn shown(history: &Path, filters: &[String]) -> Result<Shown, RunError> {
 }
 
 /// The reason why only the beginning of a history is shown.
-pub fn too_long_to_show() -> String {
+fn too_long_to_show() -> String {
     format!(
         "only the first {} MiB of it can be shown at once; name the cases to show, as \
          `show HISTORY FILTER` does",

@@ -93,7 +93,7 @@ impl Verdicts {
                 skipped,
                 reason,
             } => self.unjudged(*case, *skipped, reason, entry.at),
-            Body::CasesEnded => {
+            Body::CasesEnded if self.cases_ended.is_none() => {
                 self.cases_ended = Some(entry.at);
                 let whole_run = (&self.whole_run, self.watched.as_ref().map(|_| WATCH));
                 self.found

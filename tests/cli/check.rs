@@ -100,7 +100,7 @@ fn a_file_that_is_cut_off_is_judged_up_to_there() {
     let ended = suite(["check", file]).run().fails(
         1,
         &[
-            "error: check the history",
+            "error: read the history",
             "entry #",
             "at byte ",
             "ends within a frame",

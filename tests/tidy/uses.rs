@@ -84,8 +84,8 @@ pub(super) const USES: &[(&str, &[&str])] = &[
     (
         "matrix",
         &[
-            "case", "drive", "files", "history", "limits", "model", "outcome", "plan", "run",
-            "verdicts",
+            "case", "drive", "files", "history", "limits", "model", "outcome", "plan", "report",
+            "run", "verdicts",
         ],
     ),
     (
