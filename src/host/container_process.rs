@@ -27,6 +27,9 @@ use crate::history::{HostInstant, Signal};
 /// CRI-O's monitor of a container.
 pub(super) const CONMON: &str = "conmon";
 
+/// The beginning of the names of containerd's monitors.
+const SHIM: &str = "containerd-shim";
+
 /// Why the process of a sandbox or container cannot be found or signalled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
@@ -39,8 +42,8 @@ pub enum ProcessError {
     Missing(String),
     #[error("{1} processes of this host are in a cgroup of {0}")]
     Several(String, usize),
-    /// Its parent is not known to monitor it.
-    #[error("the parent of the process of {0}, {1}, is no known monitor of it")]
+    /// Its parent does not name it.
+    #[error("the parent of the process of {0}, {1}, is no monitor: no argument names its id")]
     Unmonitored(String, String),
     #[error("process {0} was killed but did not end within {1:?}")]
     Lives(u32, Duration),
@@ -199,7 +202,7 @@ impl Monitor {
         let name = format!("{number} ({})", command.program);
         let reports_in = place_of(number, command.reports_in());
         let started_for = |own: &OwnId| {
-            let is_of = command.monitors() == Some(own.id.as_str());
+            let is_of = command.named(|id| id == own.id).is_some();
             let folder = Path::new("/proc").join(number.to_string());
             is_of && began(&folder).is_some_and(|began| began >= own.since)
         };
@@ -272,7 +275,7 @@ impl<'a> CommandLine<'a> {
 
     /// The container that CRI-O's monitor, or the sandbox that containerd's shim was started for.
     pub(super) fn monitors(&self) -> Option<&'a str> {
-        if self.program.starts_with("containerd-shim") {
+        if self.program.starts_with(SHIM) {
             let is_cris = self.after("-namespace") == Some("k8s.io");
             self.after("-id").filter(|_| is_cris)
         } else if self.program == CONMON {
@@ -282,9 +285,26 @@ impl<'a> CommandLine<'a> {
         }
     }
 
-    /// Whether it is the monitor of a container, with any arguments.
+    /// Whether it is named as the monitor of a container, with any arguments.
     pub(super) fn is_monitor(&self) -> bool {
-        self.program.starts_with("containerd-shim") || self.program.starts_with(CONMON)
+        self.program.contains("shim") || self.program.starts_with(CONMON)
+    }
+
+    /// Such an id, if it is a monitor's: of another program, such as `conmonrs` or `crius-shim`, any
+    /// part of its arguments.
+    pub(super) fn monitored(&self, is_one: impl Fn(&str) -> bool) -> Option<&'a str> {
+        let is_known = self.program.starts_with(SHIM) || self.program == CONMON;
+        if is_known {
+            self.monitors().filter(|id| is_one(id))
+        } else {
+            self.named(is_one).filter(|_| self.is_monitor())
+        }
+    }
+
+    /// The first such id that is an argument, or a part of a path or of an option.
+    pub(super) fn named(&self, is_one: impl Fn(&str) -> bool) -> Option<&'a str> {
+        let mut parts = self.arguments.iter().flat_map(|it| it.split(['/', '=']));
+        parts.find(|part| is_one(part))
     }
 
     /// The directory in which a monitor leaves its reports, as it calls it: CRI-O's the exit code;

@@ -271,9 +271,9 @@ fn by_cgroup(cgroups: &str, is_one: impl Fn(&str) -> bool) -> Option<Ownership> 
 /// that creates the container.
 fn by_command(command: &str, is_one: impl Fn(&str) -> bool) -> Option<Ownership> {
     let command = CommandLine::parse(command)?;
-    let id = command.monitors().or_else(|| command.creates())?;
-    is_one(id).then(|| Ownership {
-        id: id.to_owned(),
+    let created = || command.creates().filter(|id| is_one(id));
+    Some(Ownership {
+        id: command.monitored(&is_one).or_else(created)?.to_owned(),
         seen_in: "its command line".to_owned(),
     })
 }
@@ -325,8 +325,7 @@ pub(super) fn monitors_of(ids: &BTreeSet<String>) -> usize {
     let is_one = |command: &Vec<u8>| {
         let command = String::from_utf8_lossy(command);
         let command = CommandLine::parse(&command);
-        let id = command.as_ref().and_then(CommandLine::monitors);
-        id.is_some_and(|id| ids.contains(id))
+        command.is_some_and(|it| it.monitored(|id| ids.contains(id)).is_some())
     };
     commands.filter(is_one).count()
 }

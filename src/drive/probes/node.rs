@@ -94,8 +94,8 @@ pub(super) async fn monitor(session: &Session) -> Result<(), String> {
     measured(
         look.await,
         "the runtime's monitors of containers are out of reach",
-        "Run the suite as root in the host's pid namespace, on the runtime's node; \
-         containerd-shim and conmon are known",
+        "Run the suite as root in the host's pid namespace, on the runtime's node; a monitor is the \
+         parent of a container's process, and names its id or its sandbox's",
     )
 }
 

@@ -91,6 +91,15 @@ fn a_shim_or_a_monitor_is_of_the_container_that_it_was_started_for() {
     ]));
     assert!(!of(&["/usr/bin/crun", "--root", "/r", "state", ID]));
     assert!(!of(&["crictl", "-c", ID]));
+    let userdata = |id| format!("/run/containers/{id}/userdata");
+    assert!(of(&["/usr/bin/conmonrs", "--runtime-dir", &userdata(ID)]));
+    assert!(!of(&[
+        "/usr/bin/conmonrs",
+        "--runtime-dir",
+        &userdata(OTHER)
+    ]));
+    assert!(of(&["crius-shim", &format!("--bundle={}", userdata(ID))]));
+    assert!(!of(&["less", &userdata(ID)]));
     assert!(!of(&[""]));
 }
 
