@@ -183,9 +183,12 @@ impl RuntimeFacts {
                 .iter()
                 .filter_map(|(call, answer)| list(call, answer)),
         );
-        let driver = self.cgroup_driver.map_or("unknown", CgroupDriver::name);
+        let (status, driver) = match self.cgroup_driver {
+            Some(driver) => (Status::Ok, driver.name()),
+            None => (Status::Note, "unknown"),
+        };
         found.push(Finding::new(
-            (Area::Runtime, Status::Ok),
+            (Area::Runtime, status),
             "cgroup-driver",
             format!("the runtime's cgroup driver is {driver}"),
             "RuntimeConfig, or verbose Status where the runtime has no such call",
