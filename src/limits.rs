@@ -92,6 +92,10 @@ pub const RUNTIME_LOSSES: usize = 5;
 /// has answered none: each costs its deadline, and the clean-up of its case more.
 pub const UNANSWERED_CALLS: u32 = 2;
 
+/// The number of containers that stay CREATED after their start until the run stops, if none ever
+/// ran: each costs the timeouts of its case.
+pub const IDLE_STARTS: usize = 3;
+
 /// The maximum number of bytes that wait for an output, such as a pager: more than the text of a
 /// run of all cases, or than an hour of a busy node's events.
 pub const OUTPUT_BYTES: usize = 64 << 20;

@@ -14,8 +14,11 @@ use tokio_util::task::TaskTracker;
 
 use super::options::ListStreaming;
 use crate::cri::{self, Client, ConnectError, Endpoint};
-use crate::history::{Body, CallFault, CaseRun, Reply, Request, StatusCode};
+use crate::history::{
+    Body, CallFault, CaseRun, ContainerId, ContainerState, Reply, Request, StatusCode,
+};
 use crate::host::{BootTicks, Kernel, LogDirectory, OwnId, OwnIds};
+use crate::limits;
 use crate::recorder::Recorder;
 
 /// Sends calls and records their begin and end. Cheap to clone.
@@ -29,13 +32,34 @@ pub struct RecordingClient {
     under_way: TaskTracker,
     /// The ids of sandboxes and containers, of all clones.
     ids: Arc<Mutex<KnownIds>>,
-    /// How many calls to start, stop or remove got no answer within the usual deadline, by method;
-    /// `None` once one was answered. Of all clones.
-    unanswered: Arc<Mutex<BTreeMap<&'static str, Option<u32>>>>,
+    /// Of all clones.
+    effects: Arc<Mutex<Effects>>,
     /// The directory with the ids of created objects, for the `cleanup` of a run that is killed.
     notes: Arc<OnceLock<LogDirectory>>,
     /// When this was created, before all calls.
     began: BootTicks,
+}
+
+/// Whether calls that no case can do without have had an effect.
+#[derive(Debug, Default)]
+struct Effects {
+    /// How many calls to start, stop or remove got no answer within the usual deadline, by method;
+    /// `None` once one was answered.
+    unanswered: BTreeMap<&'static str, Option<u32>>,
+    /// Whether any container was seen to run, or to have run.
+    has_run: bool,
+    /// Until then: the containers whose start succeeded, and whether an answer after that showed
+    /// one as CREATED.
+    started: BTreeMap<ContainerId, bool>,
+}
+
+impl Effects {
+    fn saw(&mut self, container: &ContainerId, state: ContainerState) {
+        if let Some(is_idle) = self.started.get_mut(container) {
+            *is_idle = state == ContainerState::Created;
+            self.has_run |= !*is_idle;
+        }
+    }
 }
 
 /// The ids of sandboxes and containers: those that this run made, and those that others did.
@@ -126,7 +150,7 @@ impl RecordingClient {
             list_streaming: ListStreaming::Off,
             under_way,
             ids: Arc::default(),
-            unanswered: Arc::default(),
+            effects: Arc::default(),
             notes: Arc::default(),
             began: BootTicks::now(),
         }
@@ -217,10 +241,26 @@ impl RecordingClient {
         }
     }
 
-    /// Counts an answered or unanswered call to start, stop or remove. A call that has not `waited`
-    /// for the usual deadline proves nothing if it hangs.
+    /// Counts an answered or unanswered call to start, stop or remove, and the starts without
+    /// effect. A call that has not `waited` for the usual deadline proves nothing if it hangs.
     fn count(&self, request: &Request, result: &Result<Reply, CallFault>, waited: bool) {
         use Request::{RemoveContainer, RemoveSandbox, StartContainer, StopContainer, StopSandbox};
+        let mut effects = lock(&self.effects);
+        match (request, result) {
+            (_, Ok(_)) if effects.has_run => {}
+            (StartContainer(container), Ok(_)) => {
+                effects.started.insert(container.clone(), false);
+            }
+            (_, Ok(Reply::ContainerStatus(report))) => {
+                effects.saw(&report.status.id, report.status.state);
+            }
+            (_, Ok(Reply::Containers(listed))) => {
+                for container in listed {
+                    effects.saw(&container.id, container.state);
+                }
+            }
+            _ => {}
+        }
         let is_counted = matches!(
             request,
             StartContainer(_)
@@ -233,20 +273,40 @@ impl RecordingClient {
         if !is_counted || hung && !waited {
             return;
         }
-        let mut unanswered = lock(&self.unanswered);
-        let count = unanswered.entry(request.method()).or_insert(Some(0));
+        let count = effects
+            .unanswered
+            .entry(request.method())
+            .or_insert(Some(0));
         *count = count.filter(|_| hung).map(|count| count + 1);
     }
 
     /// The method that most calls got no answer of, with their number, if none was ever answered.
-    pub fn unanswered(&self) -> Option<(&'static str, u32)> {
-        let unanswered = lock(&self.unanswered);
-        let counts = unanswered
-            .iter()
-            .filter_map(|(method, count)| Some((*method, (*count)?)));
+    fn unanswered(&self) -> Option<(&'static str, u32)> {
+        let effects = lock(&self.effects);
+        let counts = effects.unanswered.iter();
+        let counts = counts.filter_map(|(method, count)| Some((*method, (*count)?)));
         counts
             .filter(|(_, count)| *count > 0)
             .max_by_key(|(_, count)| *count)
+    }
+
+    /// Why no case can pass: the runtime leaves all calls of a method unanswered, or starts nothing.
+    pub fn stuck(&self) -> Option<String> {
+        if let Some((method, times)) = self.unanswered()
+            && times >= limits::UNANSWERED_CALLS
+        {
+            return Some(format!(
+                "the runtime never answered {method}, in {times} calls"
+            ));
+        }
+        let effects = lock(&self.effects);
+        let idle = effects.started.values().filter(|idle| **idle).count();
+        (!effects.has_run && idle >= limits::IDLE_STARTS).then(|| {
+            format!(
+                "no container runs: {idle} are CREATED after StartContainer has succeeded, and none \
+                 was ever seen RUNNING or EXITED"
+            )
+        })
     }
 
     /// Sends a call of a probe or a clean-up, which decides no verdict. It does not wait for long

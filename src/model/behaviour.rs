@@ -322,6 +322,8 @@ with_defaults! {
         pub monitor_freeze: MonitorFreeze = MonitorFreeze::default(),
         /// Whether no `StartContainer` is answered, or done.
         pub leaves_starts_unanswered: bool = false,
+        /// Whether `StartContainer` succeeds, and does nothing.
+        pub ignores_starts: bool = false,
         /// How much of a grace period the runtime waits.
         pub grace: fn(Duration) -> Duration = |asked| asked,
         /// The time for which a removed container is still listed.

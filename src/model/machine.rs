@@ -237,6 +237,7 @@ impl Machine {
             Request::StartContainer(id) if self.behaviour.leaves_starts_unanswered => {
                 return Outcome::WhenExited(id.clone());
             }
+            Request::StartContainer(_) if self.behaviour.ignores_starts => Ok(Reply::Done),
             Request::StartContainer(id) => self.start_container(id),
             Request::StopContainer { container, grace } => {
                 return self.stop_container(container, *grace);

@@ -158,7 +158,7 @@ impl Execution {
             Err(fault) => self.unjudged(run, false, fault.to_string()),
         }
         let outcome = self.outcome(run);
-        self.give_up_if_unanswered().await;
+        self.give_up_if_stuck().await;
         // A case that a refused or unanswered call has ended is inconclusive.
         if matches!(outcome.verdict, Verdict::Error | Verdict::Inconclusive) {
             self.look_for_runtime(&outcome).await;
@@ -250,12 +250,9 @@ impl Execution {
         losses.is_ok_and(|losses| losses.for_good)
     }
 
-    /// Gives up where the runtime answers, but never calls of a method that no case can do without.
-    async fn give_up_if_unanswered(&self) {
-        if let Some((method, times)) = self.session.client().unanswered()
-            && times >= limits::UNANSWERED_CALLS
-        {
-            let reason = format!("the runtime never answered {method}, in {times} calls");
+    /// Gives up where the runtime answers, but does nothing in calls that no case can do without.
+    async fn give_up_if_stuck(&self) {
+        if let Some(reason) = self.session.client().stuck() {
             self.losses.lock().await.given_up.get_or_insert(reason);
         }
     }

@@ -237,14 +237,21 @@ fn the_example_of_a_case_works_as_it_stands() {
 }
 
 #[test]
-fn a_runtime_that_answers_no_start_ends_the_run_early() {
+fn a_runtime_that_starts_nothing_ends_the_run_early() {
     let run = ["-r", "model", "--format", "json", "--test-threads", "1"];
-    let stuck = [&run[..], &["--defect", "start-is-never-answered"]].concat();
-    let ended = suite(stuck).run();
-    assert_eq!(ended.code, 1, "{ended:#?}");
-    let reason = "not run: the runtime never answered StartContainer, in ";
-    let not_run = ended.out.matches(reason).count();
-    assert!(not_run > 100, "{ended:#?}");
-    assert!(!ended.err.contains("guarantees for"), "{ended:#?}");
-    assert!(ended.err.contains("Most cases are open"), "{ended:#?}");
+    for (defect, reason) in [
+        (
+            "start-is-never-answered",
+            "never answered StartContainer, in ",
+        ),
+        ("start-has-no-effect", "after StartContainer has succeeded"),
+    ] {
+        let ended = suite([&run[..], &["--defect", defect]].concat()).run();
+        assert_eq!(ended.code, 1, "{ended:#?}");
+        let lines = ended.out.lines().filter(|line| line.contains("not run: "));
+        let not_run = lines.filter(|line| line.contains(reason)).count();
+        assert!(not_run > 100, "{ended:#?}");
+        assert!(!ended.err.contains("guarantees for"), "{ended:#?}");
+        assert!(ended.err.contains("Most cases are open"), "{ended:#?}");
+    }
 }
