@@ -92,6 +92,10 @@ pub const RUNTIME_LOSSES: usize = 5;
 /// has answered none: each costs its deadline, and the clean-up of its case more.
 pub const UNANSWERED_CALLS: u32 = 2;
 
+/// The number of calls of one method that a runtime may leave unanswered in a row until the run
+/// stops: more than those of all concurrent cases at one pause of the runtime.
+pub const HUNG_CALLS: u32 = 6;
+
 /// The number of containers that stay CREATED after their start until the run stops, if none ever
 /// ran: each costs the timeouts of its case.
 pub const IDLE_STARTS: usize = 3;

@@ -43,9 +43,8 @@ pub struct RecordingClient {
 /// Whether calls that no case can do without have had an effect.
 #[derive(Debug, Default)]
 struct Effects {
-    /// How many calls to start, stop or remove got no answer within the usual deadline, by method;
-    /// `None` once one was answered.
-    unanswered: BTreeMap<&'static str, Option<u32>>,
+    /// The methods that change anything.
+    methods: BTreeMap<&'static str, Answers>,
     /// Whether any container was seen to run, or to have run.
     has_run: bool,
     /// Until then: the containers whose start succeeded, and whether an answer after that showed
@@ -53,7 +52,25 @@ struct Effects {
     started: BTreeMap<ContainerId, bool>,
 }
 
+/// The answers to a method within the usual deadline.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    /// Whether there was any.
+    has_answered: bool,
+    /// How many calls got none since the last one that did.
+    hung: u32,
+}
+
 impl Effects {
+    /// The method that left most calls unanswered: at least so many and `always`, or many in a row.
+    fn hung(&self, always: u32) -> Option<(&'static str, u32)> {
+        let methods = self.methods.iter().filter(|(_, answers)| {
+            !answers.has_answered && answers.hung >= always || answers.hung >= limits::HUNG_CALLS
+        });
+        let hung = methods.map(|(method, answers)| (*method, answers.hung));
+        hung.max_by_key(|(_, hung)| *hung)
+    }
+
     fn saw(&mut self, container: &ContainerId, state: ContainerState) {
         if let Some(is_idle) = self.started.get_mut(container) {
             *is_idle = state == ContainerState::Created;
@@ -241,10 +258,12 @@ impl RecordingClient {
         }
     }
 
-    /// Counts an answered or unanswered call to start, stop or remove, and the starts without
-    /// effect. A call that has not `waited` for the usual deadline proves nothing if it hangs.
+    /// Counts an answered or unanswered call that changes anything, and the starts without effect. A call that has not `waited` for the usual deadline proves nothing if it hangs.
     fn count(&self, request: &Request, result: &Result<Reply, CallFault>, waited: bool) {
-        use Request::{RemoveContainer, RemoveSandbox, StartContainer, StopContainer, StopSandbox};
+        use Request::{
+            CreateContainer, RemoveContainer, RemoveSandbox, RunSandbox, StartContainer,
+            StopContainer, StopSandbox,
+        };
         let mut effects = lock(&self.effects);
         match (request, result) {
             (_, Ok(_)) if effects.has_run => {}
@@ -261,45 +280,38 @@ impl RecordingClient {
             }
             _ => {}
         }
-        let is_counted = matches!(
+        let hung = matches!(result, Err(fault) if fault.code == StatusCode::DEADLINE_EXCEEDED);
+        if hung && !waited {
+            return;
+        }
+        let changes = matches!(
             request,
-            StartContainer(_)
+            RunSandbox(_)
+                | CreateContainer(_)
+                | StartContainer(_)
                 | StopContainer { .. }
                 | RemoveContainer(_)
                 | StopSandbox(_)
                 | RemoveSandbox(_)
         );
-        let hung = matches!(result, Err(fault) if fault.code == StatusCode::DEADLINE_EXCEEDED);
-        if !is_counted || hung && !waited {
-            return;
+        if changes {
+            let answers = effects.methods.entry(request.method()).or_default();
+            answers.has_answered |= !hung;
+            answers.hung = if hung { answers.hung + 1 } else { 0 };
         }
-        let count = effects
-            .unanswered
-            .entry(request.method())
-            .or_insert(Some(0));
-        *count = count.filter(|_| hung).map(|count| count + 1);
     }
 
-    /// The method that most calls got no answer of, with their number, if none was ever answered.
-    fn unanswered(&self) -> Option<(&'static str, u32)> {
-        let effects = lock(&self.effects);
-        let counts = effects.unanswered.iter();
-        let counts = counts.filter_map(|(method, count)| Some((*method, (*count)?)));
-        counts
-            .filter(|(_, count)| *count > 0)
-            .max_by_key(|(_, count)| *count)
-    }
-
-    /// Why no case can pass: the runtime leaves all calls of a method unanswered, or starts nothing.
+    /// Why no case can pass: the runtime leaves all calls of a method unanswered, or the last ones,
+    /// or it starts nothing.
     pub fn stuck(&self) -> Option<String> {
-        if let Some((method, times)) = self.unanswered()
-            && times >= limits::UNANSWERED_CALLS
-        {
-            return Some(format!(
-                "the runtime never answered {method}, in {times} calls"
-            ));
-        }
         let effects = lock(&self.effects);
+        if let Some((method, times)) = effects.hung(limits::UNANSWERED_CALLS) {
+            let never = match effects.methods[method].has_answered {
+                true => "has stopped answering",
+                false => "never answered",
+            };
+            return Some(format!("the runtime {never} {method}, in {times} calls"));
+        }
         let idle = effects.started.values().filter(|idle| **idle).count();
         (!effects.has_run && idle >= limits::IDLE_STARTS).then(|| {
             format!(
@@ -310,13 +322,14 @@ impl RecordingClient {
     }
 
     /// Sends a call of a probe or a clean-up, which decides no verdict. It does not wait for long
-    /// where the runtime has left calls of a method unanswered, and answered none.
+    /// where the runtime has left calls of a method unanswered, and answered none, or the last ones.
     pub async fn brief_call(
         &self,
         case: Option<CaseRun>,
         request: Request,
     ) -> Result<Reply, CallFault> {
-        let deadline = self.unanswered().map(|_| self.client.first_deadline());
+        let hangs = lock(&self.effects).hung(1).is_some();
+        let deadline = hangs.then(|| self.client.first_deadline());
         self.call_within(case, request, deadline).await
     }
 

@@ -322,6 +322,8 @@ with_defaults! {
         pub monitor_freeze: MonitorFreeze = MonitorFreeze::default(),
         /// Whether no `StartContainer` is answered, or done.
         pub leaves_starts_unanswered: bool = false,
+        /// The number of calls after which none that creates anything is answered, or done.
+        pub creates_until: u64 = u64::MAX,
         /// Whether `StartContainer` succeeds, and does nothing.
         pub ignores_starts: bool = false,
         /// How much of a grace period the runtime waits.

@@ -88,6 +88,7 @@ pub(super) enum Timer {
 pub(super) enum Outcome {
     /// At once.
     Done(Result<Reply, CallFault>),
+    Never,
     WhenExited(ContainerId),
     /// After a delay, or when this container has exited.
     AtEnd {
@@ -194,6 +195,7 @@ impl Machine {
         }
         match self.dispatch(&request) {
             Outcome::Done(result) => self.answer(ticket, &request, result),
+            Outcome::Never => {}
             Outcome::WhenExited(container) => {
                 self.waiting.insert(ticket, (request, container));
             }
@@ -217,6 +219,13 @@ impl Machine {
             let fault = fault(StatusCode::UNIMPLEMENTED, "lists are not streamed");
             return Outcome::Done(Err(fault));
         }
+        let creates = matches!(
+            request,
+            Request::RunSandbox(_) | Request::CreateContainer(_)
+        );
+        if creates && self.calls_made() > self.behaviour.creates_until {
+            return Outcome::Never;
+        }
         Outcome::Done(match request {
             Request::Version => Ok(Reply::Version(RuntimeVersion {
                 runtime_name: "model".to_owned(),
@@ -234,8 +243,8 @@ impl Machine {
             })),
             Request::FindSandboxes(filter) => Ok(self.list_sandboxes(filter)),
             Request::CreateContainer(spec) => self.create_container(spec),
-            Request::StartContainer(id) if self.behaviour.leaves_starts_unanswered => {
-                return Outcome::WhenExited(id.clone());
+            Request::StartContainer(_) if self.behaviour.leaves_starts_unanswered => {
+                return Outcome::Never;
             }
             Request::StartContainer(_) if self.behaviour.ignores_starts => Ok(Reply::Done),
             Request::StartContainer(id) => self.start_container(id),

@@ -245,6 +245,10 @@ fn a_runtime_that_starts_nothing_ends_the_run_early() {
             "never answered StartContainer, in ",
         ),
         ("start-has-no-effect", "after StartContainer has succeeded"),
+        (
+            "creations-hang-after-a-hundred-calls",
+            "has stopped answering",
+        ),
     ] {
         let ended = suite([&run[..], &["--defect", defect]].concat()).run();
         assert_eq!(ended.code, 1, "{ended:#?}");

@@ -126,6 +126,7 @@ defects! { BEHAVIOUR:
     "oom-kill-of-a-child-ends-it" sets { child_kill = ChildKill::EndsContainer }
     "stop-waits-for-the-one-before" sets { stops_wait_for_stops = true }
     "start-is-never-answered" sets { leaves_starts_unanswered = true }
+    "creations-hang-after-a-hundred-calls" sets { creates_until = 100 }
     "start-has-no-effect" sets { ignores_starts = true }
     "no-grace-period" sets { grace = |_| Duration::ZERO }
     "ten-seconds-of-grace-at-most" sets { grace = |asked| asked.min(Duration::from_secs(10)) }
