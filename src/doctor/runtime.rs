@@ -376,25 +376,34 @@ mod tests {
     fn the_ranges_end_where_a_version_is_fixed() {
         use CgroupDriver::{Cgroupfs, Systemd};
         let (stalled, fit) = ("Note stalled-reader", "Ok runtime-version");
+        let ended = "Note end-of-life";
         let (lost, order) = ("Note oom-reason-lost", "Note stopped-before-started");
         check("containerd", "1.6.20~ds1", Cgroupfs, &["Wrong no-events"]);
         check(
             "containerd",
             "v1.7.0",
             Cgroupfs,
-            &["Note single-subscriber", lost, fit],
+            &["Note single-subscriber", lost, ended, fit],
         );
         check(
             "containerd",
             "1.7.34",
             Cgroupfs,
-            &["Note single-subscriber", lost, fit],
+            &["Note single-subscriber", lost, ended, fit],
         );
         let timestamp = "Wrong timestamp-without-statuses";
         check("containerd", "2.0.0", Cgroupfs, &[timestamp, stalled, lost]);
         check("containerd", "2.0.2", Cgroupfs, &[timestamp, stalled, lost]);
         check("containerd", "2.0.3", Cgroupfs, &[stalled, lost, fit]);
-        check("containerd", "2.2.9", Cgroupfs, &[stalled, lost, fit]);
+        check("containerd", "2.0.9", Cgroupfs, &[stalled, lost, fit]);
+        for version in ["2.1.0", "2.2.9"] {
+            check(
+                "containerd",
+                version,
+                Cgroupfs,
+                &[stalled, lost, ended, fit],
+            );
+        }
         let torn_down = "Note torn-down-after-start";
         check("containerd", "v2.3.0", Cgroupfs, &[torn_down, stalled, fit]);
         check("containerd", "v2.3.1", Cgroupfs, &[torn_down, stalled, fit]);

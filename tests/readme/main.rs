@@ -22,6 +22,7 @@ use cri_event_conformance::testing::verdicts::{
     Known, KnownFailure, RuntimeFacts, Signatures, When, builtin, builtin_files,
 };
 use golden::assert_file;
+use serde::Deserialize;
 
 const BEGIN: &str = "<!-- made of the files here; UPDATE_EXPECT=1 cargo test --test readme -->\n";
 const END: &str = "<!-- the table ends -->\n";
@@ -37,6 +38,31 @@ const RUNTIME_COUNT: usize = 3;
 /// The measured OCI runtimes.
 const HANDLERS: [&str; 2] = ["runc", "crun"];
 const CGROUPS: [&str; 2] = ["v1", "v2"];
+
+/// The titles of the columns; a version that nobody mends any more says so.
+fn columns() -> [String; RUNTIME_COUNT] {
+    #[derive(Deserialize)]
+    struct KnownVersion {
+        id: String,
+        runtime: String,
+        versions: String,
+    }
+    let file = root().join("src/doctor/known-versions.yaml");
+    let file = fs::read_to_string(file).expect("it is there");
+    let known: Vec<KnownVersion> = serde_yaml::from_str(&file).expect("it is valid");
+    RUNTIMES.map(|(title, name, version)| {
+        let facts = RuntimeFacts {
+            version: version.to_owned(),
+            ..RuntimeFacts::default()
+        };
+        let has_ended = known.iter().any(|it| {
+            let when = format!("version: '{}'", it.versions);
+            let when: When = serde_yaml::from_str(&when).expect("it is a range");
+            it.id == "end-of-life" && it.runtime == name && when.holds(&facts)
+        });
+        format!("{title}{}", if has_ended { " (support ended)" } else { "" })
+    })
+}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -188,7 +214,7 @@ fn table() -> String {
             continue;
         }
         let _ = write!(text, "\n{}\n| fails |", heading(of_table));
-        for (runtime, _, _) in RUNTIMES {
+        for runtime in columns() {
             let _ = write!(text, " {runtime} |");
         }
         text.push_str(" what a kubelet suffers | read more | fixed in |\n");
@@ -234,7 +260,7 @@ fn guarantees(show: fn(&[(&str, String)]) -> String) -> String {
     let cases = load::embedded().expect("the cases are valid");
     let catalogue = Catalogue::new(cases, Vec::new(), Vec::new());
     let mut text = "\n| guarantee |".to_owned();
-    for (runtime, _, _) in RUNTIMES {
+    for runtime in columns() {
         let _ = write!(text, " {runtime} |");
     }
     let _ = writeln!(text, "\n|{}", "---|".repeat(1 + RUNTIMES.len()));
