@@ -258,7 +258,8 @@ impl RecordingClient {
         }
     }
 
-    /// Counts an answered or unanswered call that changes anything, and the starts without effect. A call that has not `waited` for the usual deadline proves nothing if it hangs.
+    /// Counts an answered or unanswered call that changes anything, and starts without effect. A
+    /// call that has not `waited` for the usual deadline proves nothing if it hangs.
     fn count(&self, request: &Request, result: &Result<Reply, CallFault>, waited: bool) {
         use Request::{
             CreateContainer, RemoveContainer, RemoveSandbox, RunSandbox, StartContainer,
@@ -315,14 +316,14 @@ impl RecordingClient {
         let idle = effects.started.values().filter(|idle| **idle).count();
         (!effects.has_run && idle >= limits::IDLE_STARTS).then(|| {
             format!(
-                "no container runs: {idle} are CREATED after StartContainer has succeeded, and none \
-                 was ever seen RUNNING or EXITED"
+                "no container runs: {idle} are CREATED after StartContainer has succeeded, and \
+                 none was ever seen RUNNING or EXITED"
             )
         })
     }
 
     /// Sends a call of a probe or a clean-up, which decides no verdict. It does not wait for long
-    /// where the runtime has left calls of a method unanswered, and answered none, or the last ones.
+    /// where the runtime has left all calls of a method unanswered, or the last ones.
     pub async fn brief_call(
         &self,
         case: Option<CaseRun>,

@@ -290,8 +290,8 @@ impl<'a> CommandLine<'a> {
         self.program.contains("shim") || self.program.starts_with(CONMON)
     }
 
-    /// Such an id, if it is a monitor's: of another program, such as `conmonrs` or `crius-shim`, any
-    /// part of its arguments.
+    /// Such an id, if it is a monitor's: of one that is not known, such as `conmonrs`, any part of
+    /// its arguments.
     pub(super) fn monitored(&self, is_one: impl Fn(&str) -> bool) -> Option<&'a str> {
         let is_known = self.program.starts_with(SHIM) || self.program == CONMON;
         if is_known {

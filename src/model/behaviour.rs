@@ -186,8 +186,8 @@ pub enum Restart {
     Recovers,
     /// It recovers them with exit code and reason, but sends no events, as CRI-O.
     RecoversSilently,
-    /// It reports exit code 255 and reason `Unknown`, and sends no events, as containerd.
-    ReportsUnknown,
+    /// It reports this exit code and reason, and sends no events: 255 and `Unknown`, as containerd.
+    Reports(i32, &'static str),
     /// It recovers them with exit code and reason, and dates them to its start.
     RecoversAsOfNow,
     /// It recovers them, but does not detect those within this time after its start.
@@ -324,6 +324,8 @@ with_defaults! {
         pub leaves_starts_unanswered: bool = false,
         /// The number of calls after which none that creates anything is answered, or done.
         pub creates_until: u64 = u64::MAX,
+        /// The exit code of a container that could not be started.
+        pub failed_start: i32 = 128,
         /// Whether `StartContainer` succeeds, and does nothing.
         pub ignores_starts: bool = false,
         /// How much of a grace period the runtime waits.

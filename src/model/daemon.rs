@@ -92,7 +92,7 @@ impl Machine {
                 self.detect_all_exits(true);
             }
             Restart::RecoversSilently => self.detect_all_exits(false),
-            Restart::ReportsUnknown => {
+            Restart::Reports(exit_code, reason) => {
                 let undetected = |container: &&mut Container| {
                     container.ended.is_some() && container.status.state == ContainerState::Running
                 };
@@ -100,8 +100,8 @@ impl Machine {
                     let status = &mut container.status;
                     status.state = ContainerState::Exited;
                     status.finished_at = RuntimeNanos(self.now.realtime_ns);
-                    status.exit_code = 255;
-                    status.reason = "Unknown".into();
+                    status.exit_code = exit_code;
+                    status.reason = reason.into();
                 }
             }
             Restart::MissesExitsFor(time) => {

@@ -62,7 +62,7 @@ impl Machine {
             Err(message) => {
                 container.status.state = ContainerState::Exited;
                 container.status.finished_at = now;
-                container.status.exit_code = 128;
+                container.status.exit_code = self.behaviour.failed_start;
                 container.status.reason = "StartError".into();
                 container.status.message.clone_from(&message);
                 self.announce_failed_start(id, &spec);

@@ -422,15 +422,7 @@ impl<'a> Objects<'a> {
 
     /// A runtime that cannot be reached, or that is slow, has answered nothing.
     fn fail(&mut self, id: &str, source: Source<'a>, fault: &CallFault) {
-        const UNANSWERED: [StatusCode; 3] = [
-            StatusCode::UNAVAILABLE,
-            StatusCode::DEADLINE_EXCEEDED,
-            StatusCode::CANCELLED,
-        ];
-        if let Some(object) = self
-            .get_mut(id)
-            .filter(|_| !UNANSWERED.contains(&fault.code))
-        {
+        if let Some(object) = self.get_mut(id).filter(|_| is_answer(fault)) {
             let code = (fault.code != StatusCode::NOT_FOUND).then_some(fault.code);
             object.absences.push((source, code));
         }
@@ -493,6 +485,20 @@ pub(super) fn removes(call: &Call) -> bool {
 
 pub(super) fn starts(call: &Call) -> bool {
     matches!(call.request(), Request::StartContainer(_))
+}
+
+/// Whether the runtime answered a call with an error.
+pub(super) fn is_refused(call: &Call) -> bool {
+    matches!(call.result(), Some(Err(fault)) if is_answer(fault))
+}
+
+fn is_answer(fault: &CallFault) -> bool {
+    const UNANSWERED: [StatusCode; 3] = [
+        StatusCode::UNAVAILABLE,
+        StatusCode::DEADLINE_EXCEEDED,
+        StatusCode::CANCELLED,
+    ];
+    !UNANSWERED.contains(&fault.code)
 }
 
 pub(super) fn failed_to_start(call: &Call) -> bool {

@@ -168,7 +168,7 @@ kinds! {
     "sibling-missing" SiblingMissing Truthful
         "The snapshot of an event lacks another container of the sandbox."
         "a status of it among the {among} in {event} of {of}"
-        "it is missing";
+        "it is missing[, {state} before]";
     "container-repeated" ContainerRepeated Truthful
         "The snapshot of an event has a container more than once."
         "one status of it among the {among} in {event} of {of}"

@@ -39,7 +39,7 @@ const RUNTIME_COUNT: usize = 3;
 const HANDLERS: [&str; 2] = ["runc", "crun"];
 const CGROUPS: [&str; 2] = ["v1", "v2"];
 
-/// The titles of the columns; a version that nobody mends any more says so.
+/// The titles of the columns, with the end of a version's support.
 fn columns() -> [String; RUNTIME_COUNT] {
     #[derive(Deserialize)]
     struct KnownVersion {

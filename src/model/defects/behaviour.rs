@@ -65,7 +65,8 @@ defects! { BEHAVIOUR:
     "exit-noticed-late" sets { exit_detection = ExitDetection::Delayed(Duration::from_secs(11)) }
     "exit-unwatched-after-a-restart" sets { loses_monitors = true }
     "exit-while-down-is-forgotten" sets { restart = Restart::Forgets }
-    "exit-code-lost-while-down" sets { restart = Restart::ReportsUnknown }
+    "exit-code-lost-while-down" sets { restart = Restart::Reports(255, "Unknown") }
+    "exit-while-down-is-a-success" sets { restart = Restart::Reports(0, "Completed") }
     "exit-while-down-is-of-the-restart" sets { restart = Restart::RecoversAsOfNow }
     "exit-missed-while-starting" sets { restart = Restart::MissesExitsFor(Duration::from_secs(2)) }
     "exit-missed-after-an-interrupted-stop" sets { loses_interrupted_stops = true }
@@ -127,6 +128,7 @@ defects! { BEHAVIOUR:
     "stop-waits-for-the-one-before" sets { stops_wait_for_stops = true }
     "start-is-never-answered" sets { leaves_starts_unanswered = true }
     "creations-hang-after-a-hundred-calls" sets { creates_until = 100 }
+    "failed-start-is-a-success" sets { failed_start = 0 }
     "start-has-no-effect" sets { ignores_starts = true }
     "no-grace-period" sets { grace = |_| Duration::ZERO }
     "ten-seconds-of-grace-at-most" sets { grace = |asked| asked.min(Duration::from_secs(10)) }

@@ -65,7 +65,7 @@ fn exits_during_the_restart_are_found_with_code_and_time() {
 
 #[test]
 fn it_may_be_guessed_or_forgotten() {
-    let (mut guessing, short, _) = harness(Restart::ReportsUnknown);
+    let (mut guessing, short, _) = harness(Restart::Reports(255, "Unknown"));
     guessing.machine.end_daemon(guessing.now, RuntimeEnd::Stop);
     guessing.advance(SECOND);
     resubscribe(&mut guessing);

@@ -8,14 +8,14 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::history::{Call, EventArrival, EventKind, Request, SubjectKind};
+use crate::history::{Call, ContainerState, EventArrival, EventKind, Request, SubjectKind};
 use crate::limits;
 use crate::oracle::clocks::{SLACK_NS, TICK_NS, span};
 use crate::oracle::fields::{FIELDS, Field, Message, NO_ENTRIES, Since, Value};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::oracle::objects::{Object, Source, Statement};
+use crate::oracle::objects::{Object, Source, Statement, is_refused, starts};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 const KINDS: &[Kind] = &[
@@ -115,6 +115,7 @@ fn judge<'a>(object: &Object<'a>, killed: Option<Bound>, of_events: bool) -> Vec
             .iter()
             .filter_map(|field| wrong(object, field, statement));
         let own = own.chain(times(object, killed, statement));
+        let own = own.chain(false_success(object, statement));
         found.extend(own.map(|mismatch| (mismatch, vec![*statement])));
     }
     for field in FIELDS {
@@ -229,6 +230,36 @@ fn wrong(object: &Object<'_>, field: &Field, statement: &Statement<'_>) -> Optio
             Mismatch::new(Kind::DiffersFromSpec, expected, actual)
         })
     }
+}
+
+/// The exit code 0 of a container that was not started, or whose process never ends with it. Any
+/// other code may be right: the runtime may not know how it ended.
+fn false_success(object: &Object<'_>, statement: &Statement<'_>) -> Option<Mismatch> {
+    let (SubjectKind::Container(spec), Message::Status(status)) =
+        (&object.subject.kind, statement.message)
+    else {
+        return None;
+    };
+    let is_success = status.state == ContainerState::Exited && status.exit_code == 0;
+    let never_succeeds = spec.declared_exit.is_some_and(|code| code != 0);
+    let has_failed = if object.start.is_some() {
+        never_succeeds || spec.ends_by_kill_alone()
+    } else {
+        object
+            .calls
+            .iter()
+            .any(|call| starts(call) && is_refused(call))
+    };
+    (is_success && has_failed).then(|| {
+        let shown = Fact::FieldValue("0, a success".to_owned());
+        let field = Fact::Field("exit_code".to_owned());
+        let expected = [Fact::FieldValue("of a failure".to_owned())];
+        Mismatch::new(
+            Kind::DiffersFromSpec,
+            expected,
+            [field, statement.source.fact(), shown],
+        )
+    })
 }
 
 /// The first statement in which a field has another value than in the first status, or in the first

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{ContainerId, EventArrival, EventKind, SandboxState, Subject, SubjectKind};
+use crate::history::{
+    ContainerId, ContainerState, EventArrival, EventKind, SandboxState, Subject, SubjectKind,
+};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
@@ -111,6 +113,17 @@ fn is_of_other_pod(subject: &Subject, other: &Object<'_>) -> bool {
     matches!(&other.subject.kind, SubjectKind::Container(spec) if spec.sandbox_spec.uid != *uid)
 }
 
+/// The state of a container by its last event before this one.
+fn state_before(container: &Subject, arrival: &EventArrival) -> ContainerState {
+    let mut earlier = container.arrivals.iter().rev();
+    let last = earlier.find(|event| event.seq() < arrival.seq());
+    match last.map(|last| last.event().kind) {
+        Some(EventKind::Started) => ContainerState::Running,
+        Some(EventKind::Stopped | EventKind::Deleted) => ContainerState::Exited,
+        _ => ContainerState::Created,
+    }
+}
+
 fn broken(
     rule: &Invariant,
     container: &Known<'_>,
@@ -127,7 +140,10 @@ fn broken(
         0 if container.subject.id == subject.id => {
             Mismatch::new(Kind::OwnContainerMissing, expected, [event])
         }
-        0 => Mismatch::new(Kind::SiblingMissing, expected, [event]),
+        0 => {
+            let state = Fact::State(state_before(container.subject, arrival).to_string());
+            Mismatch::new(Kind::SiblingMissing, expected, [event, state])
+        }
         _ => Mismatch::new(
             Kind::ContainerRepeated,
             expected,
@@ -224,14 +240,14 @@ mod tests {
         then(
             "d STARTED without=c",
             expect![[r#"
-            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
-        "#]],
+                INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing, CREATED before
+            "#]],
         );
         then(
             "pod STOPPED without=c without=d",
             expect![[r#"
-            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STOPPED of pod: it is missing
-        "#]],
+                INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STOPPED of pod: it is missing, CREATED before
+            "#]],
         );
         then("pod2 run; e create; e CREATED without=c", expect![]);
         then(
@@ -247,8 +263,8 @@ mod tests {
         then(
             "d STARTED without=c; d STOPPED without=c",
             expect![[r#"
-            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
-        "#]],
+                INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing, CREATED before
+            "#]],
         );
     }
 
@@ -261,8 +277,8 @@ mod tests {
         then(
             "d STARTED without=c; c remove",
             expect![[r#"
-            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
-        "#]],
+                INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing, CREATED before
+            "#]],
         );
         then(
             "pod remove begins; d STARTED without=c; pod remove returns",
@@ -281,8 +297,8 @@ mod tests {
         then(
             "c start; d STARTED without=c",
             expect![[r#"
-            INV-15 at #5 #11: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
-        "#]],
+                INV-15 at #5 #11: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing, CREATED before
+            "#]],
         );
     }
 
@@ -291,14 +307,14 @@ mod tests {
         then(
             "d STARTED without=c at=-6ms",
             expect![[r#"
-            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
-        "#]],
+                INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing, CREATED before
+            "#]],
         );
         then(
             "d STARTED without=c at=-2ms",
             expect![[r#"
-            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
-        "#]],
+                INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing, CREATED before
+            "#]],
         );
         check(
             &CONTAINERS,
@@ -319,8 +335,8 @@ mod tests {
         then(
             "c.0 create; c.0 CREATED; c remove prefix; d STARTED without=c",
             expect![[r#"
-            INV-15 at #5 #14: c (c.0.beef): expected a status of it among the 2 in STARTED of d: it is missing
-        "#]],
+                INV-15 at #5 #14: c (c.0.beef): expected a status of it among the 2 in STARTED of d: it is missing, CREATED before
+            "#]],
         );
     }
 

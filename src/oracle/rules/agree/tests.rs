@@ -282,3 +282,35 @@ fn times_are_in_order() {
     "#]],
     );
 }
+
+#[test]
+fn no_success_is_shown_of_a_failure() {
+    let inspected = |life: &str, code: i32, expect: Expect| {
+        let script = format!("pod run; {life}; pod inspect c=exited:{code}; end");
+        check(&ANSWERS, &script, expect);
+    };
+    inspected("c create; c start refused", 128, expect![]);
+    inspected(
+        "c create; c start refused",
+        0,
+        expect![[r#"
+        INV-28 at #13 #14: c (c.0.beef): expected exit_code of a failure in ContainerStatus, as was requested: exit_code 0, a success
+    "#]],
+    );
+    inspected("c create exit=7; c start", 255, expect![]);
+    inspected(
+        "c create exit=7; c start",
+        0,
+        expect![[r#"
+        INV-28 at #13 #14: c (c.0.beef): expected exit_code of a failure in ContainerStatus, as was requested: exit_code 0, a success
+    "#]],
+    );
+    inspected("c create exit=0; c start", 0, expect![]);
+    inspected(
+        "c create mode=ignore-term; c start",
+        0,
+        expect![[r#"
+        INV-28 at #13 #14: c (c.0.beef): expected exit_code of a failure in ContainerStatus, as was requested: exit_code 0, a success
+    "#]],
+    );
+}
