@@ -38,8 +38,8 @@ pub struct MatrixOptions {
     /// The number of parallel trials.
     #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
-    /// Only defects and permitted variations of the model whose names contain one of these; then
-    /// cases that never fail are accepted
+    /// Only defects and permitted variations of the model with these names, or whose names contain
+    /// one of these; then cases that never fail are accepted
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Cases of a file or directory instead of the built-in ones; a defect that lists none of them
@@ -100,6 +100,8 @@ pub struct Matrix {
     /// The ids of all cases that must be able to fail; empty if only some of the defects are tried,
     /// as on a real runtime.
     pub cases: Vec<String>,
+    /// Whether the defects are named, so that each is shown, and must be noticed.
+    pub are_named: bool,
 }
 
 impl DefectResult {
@@ -116,7 +118,7 @@ impl DefectResult {
     /// Whether the first failure is one that must notice it.
     pub fn is_precise(&self) -> bool {
         let first = self.failed.first();
-        first.is_some_and(|first| self.defect.noticed_by.contains(first))
+        !self.is_listed() || first.is_some_and(|first| self.defect.noticed_by.contains(first))
     }
 }
 
@@ -136,7 +138,8 @@ impl Matrix {
     /// Whether every defect is noticed precisely, every case can fail, and nothing fails without a
     /// defect.
     pub fn holds(&self) -> bool {
-        let mut listed = self.defects.iter().filter(|noticed| noticed.is_listed());
+        let must_notice = |noticed: &&DefectResult| noticed.is_listed() || self.are_named;
+        let mut listed = self.defects.iter().filter(must_notice);
         let defects = listed.all(|noticed| noticed.is_noticed() && noticed.is_precise());
         let clean = self.clean.iter().all(|clean| clean.alarms.is_empty());
         defects && clean && self.never_red().is_empty()
@@ -169,7 +172,11 @@ pub fn matrix(
     }
     let is_partial = options.endpoints.is_some() || !options.names.is_empty();
     let must_fail = if is_partial { &[] } else { cases };
-    let matrix = Matrix::from_trials(done, must_fail, defects);
+    let are_named = !options.names.is_empty();
+    let matrix = Matrix {
+        are_named,
+        ..Matrix::from_trials(done, must_fail, defects)
+    };
     table::write(options, &matrix, out)?;
     Ok(matrix)
 }
@@ -216,10 +223,10 @@ fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
     cases.iter().filter(wanted).cloned().collect()
 }
 
-/// The tried defects: unless named, those that list none of a user's cases may go unnoticed.
+/// The tried defects: no rule is listed for those that list none of a user's cases.
 fn tried_defects(options: &MatrixOptions, cases: &[Case], defects: &[Defect]) -> Vec<Defect> {
     let mut tried = defects.to_vec();
-    if options.cases.is_some() && options.names.is_empty() {
+    if options.cases.is_some() {
         let is_there = |id: &str| cases.iter().any(|case| case.id == id);
         let foreign = |defect: &&mut Defect| !defect.shown_in().any(is_there);
         for defect in tried.iter_mut().filter(foreign) {
@@ -252,9 +259,13 @@ fn trials<'a>(
     if let Some(name) = options.names.iter().find(unknown) {
         return Err(MatrixError::NoSuchName(name.clone()));
     }
+    // A whole name is no part of others.
+    let is_whole = |wanted: &String| all_names().any(|name| name == wanted);
     let is_named = |name: &str| {
         let mut wanted = options.names.iter();
-        options.names.is_empty() || wanted.any(|wanted| name.contains(wanted))
+        let is_meant =
+            |wanted: &String| name == wanted || name.contains(wanted.as_str()) && !is_whole(wanted);
+        options.names.is_empty() || wanted.any(is_meant)
     };
     let hooked = hooked
         .into_iter()

@@ -33,6 +33,10 @@ pub(super) struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "cri-event-conformance gate [OPTIONS] --policy <FILE> <REPORT>... \
+                      [--baseline <REPORT>...]"
+)]
 pub(super) struct GateArgs {
     /// The requirements, as YAML
     #[arg(long, value_name = "FILE")]

@@ -151,21 +151,26 @@ pub(super) fn behaviour(args: &ConnectionArgs) -> Behaviour {
 }
 
 fn usual() -> Result<Endpoint, Fault> {
-    let mut tried = Vec::new();
+    let (mut missing, mut unusable) = (Vec::new(), Vec::new());
     for text in USUAL {
         let Ok(endpoint) = text.parse::<Endpoint>() else {
             continue;
         };
-        match endpoint.check() {
-            Ok(()) => return Ok(endpoint),
-            Err(fault) => tried.push(format!("\n  {fault}")),
+        let Err(fault) = endpoint.check() else {
+            return Ok(endpoint);
+        };
+        match endpoint.socket() {
+            Some(socket) if !socket.exists() => missing.push(socket.display().to_string()),
+            _ => unusable.push(fault.to_string()),
         }
     }
-    let tried = tried.concat();
+    let missing = (!missing.is_empty()).then(|| format!("no socket is at {}", missing.join(", ")));
+    let tried: Vec<String> = unusable.into_iter().chain(missing).collect();
     Err(Fault::undecided(format!(
-        "no runtime endpoint was given, and none of the usual ones can be used:{tried}\n\
-         name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT; without a runtime: \
-         --runtime-endpoint model"
+        "no runtime endpoint was given, and none of the usual ones can be used\n  {}\n\
+         name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT; a run without a runtime \
+         takes --runtime-endpoint model",
+        tried.join("\n  ")
     )))
 }
 

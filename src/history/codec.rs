@@ -42,7 +42,7 @@ pub enum DecodeFault {
     /// The bytes end within a message, as they do when the writer was killed.
     #[error(
         "decode the history at byte {offset}: it ends within a frame of entries, as that of a run \
-         that was killed does; those before it are whole and can be used"
+         that was killed does; what is before it is whole"
     )]
     Truncated {
         /// Where the message begins.

@@ -98,7 +98,7 @@ fn problems(matrix: &Matrix) -> String {
         };
         if let Some(fault) = &noticed.fault {
             let _ = writeln!(text, "NOT RUN      {name}: {fault}");
-        } else if !noticed.is_listed() {
+        } else if !noticed.is_listed() && !matrix.are_named {
             // Most defects concern no case of a user.
         } else if !noticed.is_noticed() {
             let missing = match &noticed.missing[..] {
@@ -108,6 +108,8 @@ fn problems(matrix: &Matrix) -> String {
             let _ = writeln!(text, "UNNOTICED    {name}: {missing}{failed}");
         } else if !noticed.is_precise() {
             let _ = writeln!(text, "IMPRECISE    {name}: {failed}");
+        } else if matrix.are_named {
+            let _ = writeln!(text, "noticed      {name}: {failed}");
         }
     }
     for case in matrix.never_red() {
@@ -127,16 +129,20 @@ fn problems(matrix: &Matrix) -> String {
 
 fn summary(matrix: &Matrix) -> String {
     let noticed = matrix.defects.iter().filter(|noticed| noticed.is_noticed());
-    let cases = counted(matrix.cases.len(), "case", "cases");
-    let can_fail = matrix.cases.len() - matrix.never_red().len();
-    let alarms: usize = matrix.clean.iter().map(|clean| clean.alarms.len()).sum();
-    format!(
-        "{}, {} noticed; {cases}, {can_fail} can fail; {} in {}",
-        counted(matrix.defects.len(), "defect", "defects"),
-        noticed.count(),
-        counted(alarms, "false alarm", "false alarms"),
-        counted(matrix.clean.len(), "clean run", "clean runs"),
-    )
+    let defects = counted(matrix.defects.len(), "defect", "defects");
+    let mut parts = vec![format!("{defects}, {} noticed", noticed.count())];
+    if !matrix.cases.is_empty() {
+        let cases = counted(matrix.cases.len(), "case", "cases");
+        let can_fail = matrix.cases.len() - matrix.never_red().len();
+        parts.push(format!("{cases}, {can_fail} can fail"));
+    }
+    if !matrix.clean.is_empty() {
+        let alarms = matrix.clean.iter().map(|clean| clean.alarms.len()).sum();
+        let alarms = counted(alarms, "false alarm", "false alarms");
+        let runs = counted(matrix.clean.len(), "clean run", "clean runs");
+        parts.push(format!("{alarms} in {runs}"));
+    }
+    parts.join("; ")
 }
 
 fn markdown(matrix: &Matrix) -> String {

@@ -88,7 +88,6 @@ pub(super) enum Timer {
 pub(super) enum Outcome {
     /// At once.
     Done(Result<Reply, CallFault>),
-    Never,
     WhenExited(ContainerId),
     /// After a delay, or when this container has exited.
     AtEnd {
@@ -193,9 +192,11 @@ impl Machine {
         if self.behaviour.exit_detection == ExitDetection::OnQuery {
             self.detect_all_exits(true);
         }
+        if self.leaves_unanswered(&request) {
+            return ticket;
+        }
         match self.dispatch(&request) {
             Outcome::Done(result) => self.answer(ticket, &request, result),
-            Outcome::Never => {}
             Outcome::WhenExited(container) => {
                 self.waiting.insert(ticket, (request, container));
             }
@@ -214,17 +215,21 @@ impl Machine {
         ticket
     }
 
+    /// Whether a call is never answered, and changes nothing.
+    fn leaves_unanswered(&self, request: &Request) -> bool {
+        match request {
+            Request::StartContainer(_) => self.behaviour.leaves_starts_unanswered,
+            Request::RunSandbox(_) | Request::CreateContainer(_) => {
+                self.calls_made() > self.behaviour.creates_until
+            }
+            _ => false,
+        }
+    }
+
     fn dispatch(&mut self, request: &Request) -> Outcome {
         if request.is_streamed() && !self.behaviour.streams_lists {
             let fault = fault(StatusCode::UNIMPLEMENTED, "lists are not streamed");
             return Outcome::Done(Err(fault));
-        }
-        let creates = matches!(
-            request,
-            Request::RunSandbox(_) | Request::CreateContainer(_)
-        );
-        if creates && self.calls_made() > self.behaviour.creates_until {
-            return Outcome::Never;
         }
         Outcome::Done(match request {
             Request::Version => Ok(Reply::Version(RuntimeVersion {
@@ -243,9 +248,6 @@ impl Machine {
             })),
             Request::FindSandboxes(filter) => Ok(self.list_sandboxes(filter)),
             Request::CreateContainer(spec) => self.create_container(spec),
-            Request::StartContainer(_) if self.behaviour.leaves_starts_unanswered => {
-                return Outcome::Never;
-            }
             Request::StartContainer(_) if self.behaviour.ignores_starts => Ok(Reply::Done),
             Request::StartContainer(id) => self.start_container(id),
             Request::StopContainer { container, grace } => {

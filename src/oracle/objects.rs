@@ -487,18 +487,10 @@ pub(super) fn starts(call: &Call) -> bool {
     matches!(call.request(), Request::StartContainer(_))
 }
 
-/// Whether the runtime answered a call with an error.
-pub(super) fn is_refused(call: &Call) -> bool {
-    matches!(call.result(), Some(Err(fault)) if is_answer(fault))
-}
-
-fn is_answer(fault: &CallFault) -> bool {
-    const UNANSWERED: [StatusCode; 3] = [
-        StatusCode::UNAVAILABLE,
-        StatusCode::DEADLINE_EXCEEDED,
-        StatusCode::CANCELLED,
-    ];
-    !UNANSWERED.contains(&fault.code)
+/// Whether a failure is an answer of the runtime.
+pub(super) fn is_answer(fault: &CallFault) -> bool {
+    use StatusCode as Code;
+    ![Code::UNAVAILABLE, Code::DEADLINE_EXCEEDED, Code::CANCELLED].contains(&fault.code)
 }
 
 pub(super) fn failed_to_start(call: &Call) -> bool {

@@ -3,6 +3,7 @@
 use super::json::NamedReport;
 use super::markdown::Markdown;
 use super::rate::{Rate, Tested, by_id, in_order};
+use super::summary::counted;
 use crate::outcome::{Conformance, Profile, Verdict};
 
 /// The verdicts of many reports on each case and invariant.
@@ -130,7 +131,13 @@ impl Matrix {
     /// A page of Markdown: the rows in which reports differ or fail, then the rest, collapsed.
     pub fn markdown(&self) -> String {
         let mut page = Markdown::default();
-        page.heading(2, &format!("Container events of {} runs", self.reports()));
+        page.heading(
+            2,
+            &format!(
+                "Container events of {}",
+                counted(self.reports(), "run", "runs")
+            ),
+        );
         let columns = self.columns.iter().map(Column::header);
         let header: Vec<String> = [String::new()].into_iter().chain(columns).collect();
         let profiles = self.profiles.iter().map(|(profile, verdicts)| {

@@ -7,7 +7,7 @@ use crate::history::{Body, Entry, HostInstant, RunEnd, RunId, RunInfo, RunPlan, 
 use crate::host::{self, Kernel};
 use crate::oracle::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::outcome::{RunReport, Verdict, WatchTotals};
-use crate::report::span;
+use crate::report::{counted, span};
 use crate::run::{Endpoints, Exit, Reporting, RunError};
 use crate::verdicts::{Scope, Verdicts};
 
@@ -129,7 +129,7 @@ fn headline(exit: Exit, report: &RunReport) -> String {
             format!("nothing broken ({judged}): {events} events")
         }
         Exit::Conformant => {
-            format!("accepted ({judged}): {events} events, {known} known, {broken} others broken")
+            format!("accepted ({judged}): {events} events, {known} known, {broken} more broken")
         }
         Exit::NothingRan => format!("{nothing}: {events} events"),
         Exit::NonConformant | Exit::Undecided | Exit::Usage => {
@@ -137,9 +137,10 @@ fn headline(exit: Exit, report: &RunReport) -> String {
                 Exit::NonConformant => "non-conformant",
                 _ => "undecided",
             };
+            let broken = counted(broken, "rule", "rules");
             format!(
-                "{verdict}: {events} events, {missed} missed, {differ} disagree, {broken} rules \
-                 broken, {known} known"
+                "{verdict}: {events} events, {missed} missed, {differ} disagree, {broken} broken, \
+                 {known} accepted"
             )
         }
     };

@@ -277,7 +277,7 @@ fn a_history_that_was_cut_off_is_shown_as_far_as_it_goes() {
     show().run_for_a_line().succeeds();
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-    let cut = show().run().fails(2, &["within a frame", "can be used"]);
+    let cut = show().run().fails(2, &["within a frame", "is whole"]);
     assert!(whole.starts_with(&cut.out) && !cut.out.is_empty());
 }
 

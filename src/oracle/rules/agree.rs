@@ -15,7 +15,7 @@ use crate::oracle::fields::{FIELDS, Field, Message, NO_ENTRIES, Since, Value};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::oracle::objects::{Object, Source, Statement, is_refused, starts};
+use crate::oracle::objects::{Object, Source, Statement, is_answer, starts};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 const KINDS: &[Kind] = &[
@@ -248,7 +248,7 @@ fn false_success(object: &Object<'_>, statement: &Statement<'_>) -> Option<Misma
         object
             .calls
             .iter()
-            .any(|call| starts(call) && is_refused(call))
+            .any(|call| starts(call) && was_refused(call))
     };
     (is_success && has_failed).then(|| {
         let shown = Fact::FieldValue("0, a success".to_owned());
@@ -260,6 +260,10 @@ fn false_success(object: &Object<'_>, statement: &Statement<'_>) -> Option<Misma
             [field, statement.source.fact(), shown],
         )
     })
+}
+
+fn was_refused(call: &Call) -> bool {
+    matches!(call.result(), Some(Err(fault)) if is_answer(fault))
 }
 
 /// The first statement in which a field has another value than in the first status, or in the first
