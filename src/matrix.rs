@@ -126,9 +126,12 @@ impl Matrix {
     /// The cases that no defect makes fail.
     pub fn never_red(&self) -> Vec<&str> {
         let noticed = self.defects.iter().filter(|noticed| noticed.is_noticed());
-        let red = noticed.flat_map(|noticed| match noticed.is_listed() {
-            true => &noticed.defect.noticed_by,
-            false => &noticed.failed,
+        let red = noticed.flat_map(|noticed| {
+            if noticed.is_listed() {
+                &noticed.defect.noticed_by
+            } else {
+                &noticed.failed
+            }
         });
         let red: Vec<&String> = red.collect();
         let never = self.cases.iter().filter(|case| !red.contains(case));

@@ -307,9 +307,10 @@ impl RecordingClient {
     pub fn stuck(&self) -> Option<String> {
         let effects = lock(&self.effects);
         if let Some((method, times)) = effects.hung(limits::UNANSWERED_CALLS) {
-            let never = match effects.methods[method].has_answered {
-                true => "has stopped answering",
-                false => "never answered",
+            let never = if effects.methods[method].has_answered {
+                "has stopped answering"
+            } else {
+                "never answered"
             };
             return Some(format!("the runtime {never} {method}, in {times} calls"));
         }

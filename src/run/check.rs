@@ -308,7 +308,7 @@ fn judge(verdicts: &mut Verdicts, entry: &Arc<Entry>, ended: EndedCase) {
 /// to print.
 pub fn trace(history: &Path, filters: &[String], output: &Path) -> Result<String, RunError> {
     let draft = Draft::open("Perfetto trace", output)?;
-    let shown = shown(history, of_cases(filters))?;
+    let shown = shown(history, &of_cases(filters))?;
     let trace = report::perfetto(&shown.entries, &shown.report.outcomes);
     let line = format!("{}: {}\n", draft.what(), draft.path().display());
     draft.complete(|out| out.write_all(&trace))?;
@@ -328,7 +328,7 @@ pub fn timeline(
         // The timeline of the whole needs no verdict.
         selection.only = Some(BTreeSet::new());
     }
-    let shown = shown(history, selection)?;
+    let shown = shown(history, &selection)?;
     let entries = shown.entries.iter().map(|entry| &**entry);
     let lines = report::timeline(shown.report.began, entries, &[]);
     Ok((lines.join("\n") + "\n", shown.damage))
@@ -349,7 +349,7 @@ fn of_cases(filters: &[String]) -> Selection {
 }
 
 /// The entries of the selected cases, or all without filters, up to the limit.
-fn shown(history: &Path, selection: Selection) -> Result<Shown, RunError> {
+fn shown(history: &Path, selection: &Selection) -> Result<Shown, RunError> {
     let unusable = |fault| CheckError::new(history, fault);
     let scope = Scope {
         selection: selection.clone(),
@@ -375,7 +375,7 @@ fn shown(history: &Path, selection: Selection) -> Result<Shown, RunError> {
         damage,
     } = replayed.map_err(unusable)?;
     if entries.is_empty() {
-        return Err(nothing_recorded(&selection, history));
+        return Err(nothing_recorded(selection, history));
     }
     Ok(Shown {
         entries: entries.into_values().collect(),
