@@ -8,10 +8,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
-use crate::case::wrong_yaml;
+use crate::case::{did_you_mean, wrong_yaml};
 use crate::checks::duration::Span;
 use crate::outcome::{Conformance, Limit, Profile};
-use crate::verdicts::Versions;
+use crate::verdicts::{Versions, builtin};
 use crate::yaml;
 
 /// The requirements on each report. Independent of the policy, a report in which nothing was
@@ -180,11 +180,30 @@ impl Policy {
                 unlimited.limit
             ));
         }
+        if let Some(fault) = self.misspelt_runtime() {
+            return Some(fault);
+        }
         let is_empty = |flakes: &Flakes| flakes.min_repetitions == 0 && flakes.max_rate.is_none();
         self.flakes
             .as_ref()
             .is_some_and(is_empty)
             .then(|| "`flakes` allows all: give it `min-repetitions` or `max-rate`".to_owned())
+    }
+}
+
+impl Policy {
+    /// A forbidden version of a runtime whose name resembles a known one: it would forbid nothing.
+    fn misspelt_runtime(&self) -> Option<String> {
+        let known = builtin();
+        let known = known.iter().map(|file| file.runtime.as_str());
+        let mut names = self.forbidden_versions.iter().map(|it| it.runtime.as_str());
+        names.find_map(|name| {
+            let is_known = known.clone().any(|known| known == name);
+            let hint = did_you_mean(name, known.clone()).filter(|_| !is_known)?;
+            Some(format!(
+                "`forbidden-versions`: no runtime is called `{name}`; {hint}"
+            ))
+        })
     }
 }
 

@@ -366,6 +366,10 @@ fn a_wrong_policy_is_refused_with_its_place() {
             "forbidden-versions: [{runtime: a, version: '2', reason: b}]",
             "no comparison of versions",
         ),
+        (
+            "forbidden-versions: [{runtime: contanerd, version: '<2', reason: b}]",
+            "no runtime is called `contanerd`; did you mean `containerd`?",
+        ),
         ("baseline: {}", "missing key `alpha`"),
         ("- 1", "a policy: a mapping with"),
     ] {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::case::Case;
+use crate::case::{Case, did_you_mean};
 use crate::escape::printable;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::verdicts::{Known, builtin_of, kinds_by_id};
@@ -113,8 +113,15 @@ pub enum ExpectationsError {
         listed: String,
         found: String,
     },
-    #[error("the expectation file {path} lists `{id}`, which is neither a case nor an invariant")]
-    Unknown { path: PathBuf, id: String },
+    #[error(
+        "the expectation file {path} lists `{id}`, which is neither a case nor an invariant{hint}"
+    )]
+    Unknown {
+        path: PathBuf,
+        id: String,
+        /// A similar id, as a question; empty if there is none.
+        hint: String,
+    },
     /// It lists a finding that its case or invariant cannot have.
     #[error("the expectation file {path}: {fault}")]
     Impossible {
@@ -155,8 +162,12 @@ pub(super) fn read(
     })?;
     let kinds = kinds_by_id(cases);
     if let Some(id) = known.ids().find(|id| !kinds.contains_key(id)) {
-        let id = id.to_owned();
-        return Err(ExpectationsError::Unknown { path: path(), id });
+        let hint = did_you_mean(id, kinds.keys().copied());
+        return Err(ExpectationsError::Unknown {
+            path: path(),
+            id: id.to_owned(),
+            hint: hint.map_or_else(String::new, |hint| format!("; {hint}")),
+        });
     }
     if let Some(fault) = known.impossible_finding(&kinds) {
         let path = path();

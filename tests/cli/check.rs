@@ -79,14 +79,14 @@ fn other_expectations_can_be_named() {
     suite(["check", &run("known"), "--expectations", file])
         .run()
         .fails(1, &[]);
-    fs::write(
-        file,
-        "runtime: any\nknown: [{case: X, reason: r, link: l}]\n",
-    )
-    .unwrap();
-    suite(["check", &run("known"), "--expectations", file])
-        .run()
-        .fails(2, &["lists `X`, which is neither a case nor an invariant"]);
+    for (id, hint) in [("X", "\n"), ("STP-6", "; did you mean `STP-06`?")] {
+        let text = format!("runtime: any\nknown: [{{case: {id}, reason: r, link: l}}]\n");
+        fs::write(file, text).unwrap();
+        let message = format!("lists `{id}`, which is neither a case nor an invariant{hint}");
+        suite(["check", &run("known"), "--expectations", file])
+            .run()
+            .fails(2, &[&message]);
+    }
 }
 
 #[test]
