@@ -87,7 +87,8 @@ impl Cli {
         args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::shown();
-        let args = args.into_iter().map(Into::into).collect();
+        let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+        mistakes::refuse_help_of_nothing(&mut command, &args)?;
         let matches = command.try_get_matches_from_mut(mistakes::as_options(args))?;
         mistakes::refuse(&mut command, &matches)?;
         mistakes::refuse_to_overwrite(&mut command, &matches)?;

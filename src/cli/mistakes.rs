@@ -11,7 +11,7 @@ use clap::{Arg, ArgMatches, Command, CommandFactory, Error};
 
 use super::Fault;
 use super::args::Cli;
-use crate::case::Case;
+use crate::case::{Case, did_you_mean};
 use crate::files;
 use crate::plan::Facts;
 
@@ -112,6 +112,22 @@ pub(super) fn as_options(mut args: Vec<OsString>) -> Vec<OsString> {
         _ => {}
     }
     args
+}
+
+/// Refuses `help` with a word that is no command.
+pub(super) fn refuse_help_of_nothing(cli: &mut Command, args: &[OsString]) -> Result<(), Error> {
+    let mut words = args.iter().skip(1).filter_map(|word| word.to_str());
+    let (Some("help"), Some(of)) = (words.next(), words.next()) else {
+        return Ok(());
+    };
+    let commands: Vec<_> = cli.get_subcommands().map(Command::get_name).collect();
+    if of.starts_with('-') || commands.contains(&of) {
+        return Ok(());
+    }
+    let hint = did_you_mean(of, commands.into_iter());
+    let hint = hint.unwrap_or_else(|| "`--help` lists all".to_owned());
+    let message = format!("there is no command `{of}`; {hint}");
+    Err(cli.error(ErrorKind::InvalidSubcommand, message))
 }
 
 pub(super) fn refuse(cli: &mut Command, matches: &ArgMatches) -> Result<(), Error> {
@@ -245,8 +261,10 @@ fn hint(filter: &str, cases: &[Case]) -> Option<String> {
         is_typo || !taken && strsim::jaro_winkler(name, &word) > MIN_SIMILARITY
     };
     let mut alike = commands.filter(is_alike);
-    Some(match alike.next()? {
-        name if name == word => FIRST.to_owned(),
-        name => format!("did you mean `{name}`?"),
+    Some(match alike.next() {
+        Some(name) if name == word => FIRST.to_owned(),
+        Some(name) => format!("did you mean `{name}`?"),
+        None if taken => return None,
+        None => did_you_mean(&word, ELSEWHERE.iter().map(|(known, _)| *known))?,
     })
 }

@@ -86,6 +86,25 @@ fn the_right_flag_is_suggested_for_a_misspelt_one() {
 }
 
 #[test]
+fn a_misspelt_command_is_neither_a_filter_nor_a_word_for_help() {
+    for (wrong, expected) in [
+        (&["hlep"][..], "did you mean `help`?"),
+        (&["verion"], "did you mean `version`?"),
+        (
+            &["help", "wacth"],
+            "there is no command `wacth`; did you mean `watch`?",
+        ),
+        (
+            &["help", "nosuch"],
+            "there is no command `nosuch`; `--help` lists all",
+        ),
+    ] {
+        suite(wrong).run().fails(2, &[expected]);
+    }
+    suite(["help", "watch"]).run().fails(0, &[]);
+}
+
+#[test]
 fn no_command_ignores_the_options_of_a_run() {
     suite(["--json", "x", "check", "h.binpb"])
         .run()
