@@ -25,9 +25,9 @@ use crate::matrix::MatrixOptions;
 use crate::measure::measure;
 use crate::model::{self, Behaviour, ServeError};
 use crate::run::{self, Endpoints, Exit, Output, RunError, RunOptions, Target};
-use crate::terminal;
 use crate::watch::{WatchOptions, watch};
 use crate::workload::{Image, imported_name};
+use crate::{report, terminal};
 
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     match &cli.command {
@@ -72,7 +72,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }
         Some(Command::Gate(args)) => {
             let (text, exit) = reports::gate(args)?;
-            print(text.as_bytes()).map(|_| exit)
+            print(fitted(&text).as_bytes()).map(|_| exit)
         }
         Some(Command::MatrixReport(args)) => print(reports::matrix_report(args)?.as_bytes()),
         Some(Command::Schema { of }) => print(reports::schema(*of).as_bytes()),
@@ -133,7 +133,7 @@ fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
     let text = if options.json || options.format == Output::Json {
         reports::diagnosis(&found)
     } else {
-        found.text()
+        fitted(&found.text())
     };
     print(text.as_bytes()).map(|_| found.exit())
 }
@@ -379,6 +379,14 @@ fn show(history: &Path, filters: &[String]) -> Result<Exit, Fault> {
 
 pub(super) fn print_help(help: &StyledStr) -> Result<Exit, Fault> {
     printed(terminal::print_styled(&help.ansi().to_string()))
+}
+
+/// The text, wrapped if it is for a terminal.
+fn fitted(text: &str) -> String {
+    match terminal::columns() {
+        Some(columns) => report::fitted(text, columns),
+        None => text.to_owned(),
+    }
 }
 
 fn print(text: &[u8]) -> Result<Exit, Fault> {

@@ -85,6 +85,18 @@ pub fn wrapped(text: &str, columns: usize) -> String {
     lines
 }
 
+/// The lines of a text, each wrapped for a terminal with these columns; those after the first of a
+/// line are indented by two more.
+pub fn fitted(text: &str, columns: usize) -> String {
+    let mut fitted = String::new();
+    for line in text.lines() {
+        let blanks = line.len() - line.trim_start_matches(' ').len();
+        wrap(&mut fitted, line, columns, blanks + 2);
+        fitted.push('\n');
+    }
+    fitted
+}
+
 /// The time by the host's calendar clock, in UTC.
 pub(super) fn utc(at: HostInstant) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.realtime_ns))

@@ -114,6 +114,34 @@ fn a_watch_shows_a_table_of_pods_and_leaves_nothing_of_it() {
 }
 
 /// Lines that are longer than the terminal have one word that is.
+/// The lines that could have been wrapped at these columns, and were not. Those before the first
+/// case and commands to copy are left to the terminal.
+fn long(text: &str, columns: usize) -> Vec<&str> {
+    let is_free = |line: &str| {
+        ["next: ", "image ", "testing "]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let is_long = |line: &&str| {
+        let words = line.split_whitespace().map(|word| word.chars().count());
+        let has_breaks = words.max().unwrap_or(0) < columns / 2;
+        line.chars().count() > columns && has_breaks && !is_free(line)
+    };
+    text.split(['\r', '\n']).filter(is_long).collect()
+}
+
+#[test]
+fn a_diagnosis_fits_the_terminal() {
+    for columns in [40, 200] {
+        let args = ["doctor", "-r", "unix:///there-is/none.sock"];
+        let mut doctor = on_terminal(columns, &[("NO_COLOR", "1")], args);
+        assert_eq!(doctor.end(), 3, "{}", doctor.contents());
+        let text = String::from_utf8_lossy(&doctor.written);
+        let columns = usize::from(columns);
+        assert_eq!(long(&text, columns), Vec::<&str>::new(), "{columns}");
+    }
+}
+
 #[test]
 fn a_failing_run_fits_the_terminal_in_its_locale() {
     for (columns, locale) in [(40, "C"), (60, ""), (80, "C.UTF-8"), (200, "de_DE.utf8")] {
@@ -124,24 +152,6 @@ fn a_failing_run_fits_the_terminal_in_its_locale() {
         let is_utf8 = locale.to_lowercase().contains("utf");
         assert_eq!(text.is_ascii(), !is_utf8, "{text}");
         let columns = usize::from(columns);
-        // The lines before the first case and commands to copy are left to the terminal.
-        let is_free = |line: &str| {
-            ["next: ", "image ", "testing "]
-                .iter()
-                .any(|start| line.starts_with(start))
-        };
-        let is_long = |line: &&str| {
-            let longest = line
-                .split_whitespace()
-                .map(|word| word.chars().count())
-                .max();
-            line.chars().count() > columns && longest.unwrap_or(0) < columns / 2 && !is_free(line)
-        };
-        let lines = text.split(['\r', '\n']);
-        assert_eq!(
-            lines.filter(is_long).collect::<Vec<_>>(),
-            Vec::<&str>::new(),
-            "{columns}"
-        );
+        assert_eq!(long(&text, columns), Vec::<&str>::new(), "{columns}");
     }
 }
