@@ -32,7 +32,7 @@ pub struct RecordingClient {
     under_way: TaskTracker,
     /// The ids of sandboxes and containers, of all clones.
     ids: Arc<Mutex<KnownIds>>,
-    /// Of all clones.
+    /// The effects of the calls of all clones.
     effects: Arc<Mutex<Effects>>,
     /// The directory with the ids of created objects, for the `cleanup` of a run that is killed.
     notes: Arc<OnceLock<LogDirectory>>,

@@ -33,7 +33,8 @@ pub(in crate::oracle) const ANSWERS: Invariant = Invariant {
     id: "INV-28",
     name: "invariant::answers-agree",
     sentence: "Each list and status has the fields of its object as they were requested, set when its state \
-               demands it, within the calls that cause them, and as all other answers have them.",
+               demands it, within the calls that cause them, and as all other answers have them, and shows no \
+               exit code 0 of a failure.",
     source: "CRI api.proto, ContainerStatus, Container, PodSandboxStatus and PodSandbox; kubelet \
              toKubeContainerStatus",
     requirements: &["R16", "R17", "R28", "C7", "C8"],
@@ -49,7 +50,7 @@ pub(in crate::oracle) const SNAPSHOTS: Invariant = Invariant {
     name: "invariant::snapshots-agree",
     sentence: "Each snapshot of an event has the fields of its objects as they were requested, set when their \
                state demands it, within the calls that cause them, and as lists, statuses and \
-               other snapshots have them.",
+               other snapshots have them, and shows no exit code 0 of a failure.",
     source: "CRI api.proto, ContainerEventResponse; kubelet evented.go, GeneratePodStatus; cri-o#9663, \
              containerd#12260",
     requirements: &["R13", "R16", "R17", "C7", "C8", "C9"],
@@ -251,9 +252,9 @@ fn false_success(object: &Object<'_>, statement: &Statement<'_>) -> Option<Misma
             .any(|call| starts(call) && was_refused(call))
     };
     (is_success && has_failed).then(|| {
-        let shown = Fact::FieldValue("0, a success".to_owned());
+        let shown = Fact::FieldValue("0".to_owned());
         let field = Fact::Field("exit_code".to_owned());
-        let expected = [Fact::FieldValue("of a failure".to_owned())];
+        let expected = [Fact::FieldValue("other than 0".to_owned())];
         Mismatch::new(
             Kind::DiffersFromSpec,
             expected,

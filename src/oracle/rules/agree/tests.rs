@@ -289,28 +289,21 @@ fn no_success_is_shown_of_a_failure() {
         let script = format!("pod run; {life}; pod inspect c=exited:{code}; end");
         check(&ANSWERS, &script, expect);
     };
-    inspected("c create; c start refused", 128, expect![]);
-    inspected(
+    for (life, code) in [
+        ("c create; c start refused", 128),
+        ("c create exit=7; c start", 255),
+        ("c create exit=0; c start", 0),
+    ] {
+        inspected(life, code, expect![]);
+    }
+    for life in [
         "c create; c start refused",
-        0,
-        expect![[r#"
-        INV-28 at #13 #14: c (c.0.beef): expected exit_code of a failure in ContainerStatus, as was requested: exit_code 0, a success
-    "#]],
-    );
-    inspected("c create exit=7; c start", 255, expect![]);
-    inspected(
         "c create exit=7; c start",
-        0,
-        expect![[r#"
-        INV-28 at #13 #14: c (c.0.beef): expected exit_code of a failure in ContainerStatus, as was requested: exit_code 0, a success
-    "#]],
-    );
-    inspected("c create exit=0; c start", 0, expect![]);
-    inspected(
         "c create mode=ignore-term; c start",
-        0,
-        expect![[r#"
-        INV-28 at #13 #14: c (c.0.beef): expected exit_code of a failure in ContainerStatus, as was requested: exit_code 0, a success
-    "#]],
-    );
+    ] {
+        let broken = expect![[r#"
+            INV-28 at #13 #14: c (c.0.beef): expected exit_code other than 0 in ContainerStatus, as was requested: exit_code 0
+        "#]];
+        inspected(life, 0, broken);
+    }
 }
