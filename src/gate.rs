@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use policy::{Forbidden, LatencyLimits, Required, Skips, Watched};
 
+use crate::case::did_you_mean;
 use crate::outcome::{Profile, Verdict, WatchTotals, is_invariant};
 use crate::report::{CaseOutcome, Document, Markdown, NamedReport, Rate, cut, junit, span};
 
@@ -298,12 +299,21 @@ fn skipped(reports: &[NamedReport], skips: &Skips) -> Vec<Row> {
                 is_of(outcome, wanted) && is_skipped(outcome) && !skips.except.contains(&outcome.id)
             });
             if all.is_empty() {
-                return (Ruling::Fail, "not in the report".to_owned());
+                return (Ruling::Fail, missing(wanted, report));
             }
             (at_most(skipped.len(), 0), counted(&skipped))
         })
     });
     max.into_iter().chain(never).collect()
+}
+
+/// Tells that a report has no such case or area, and the name that it has and that resembles it.
+fn missing(wanted: &str, report: &Document) -> String {
+    let names = report.outcomes.iter();
+    let areas = names.clone().filter_map(|it| it.name.split_once("::"));
+    let known = names.map(|it| it.id.as_str()).chain(areas.map(|it| it.0));
+    let hint = did_you_mean(wanted, known).map(|hint| format!("; {hint}"));
+    format!("not in the report{}", hint.unwrap_or_default())
 }
 
 fn watched(reports: &[NamedReport], limits: &Watched) -> Vec<Row> {

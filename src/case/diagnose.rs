@@ -268,12 +268,36 @@ fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
     if let Some(key) = message.strip_prefix("duplicate field ") {
         return (format!("the key {key} is given twice"), None);
     }
-    match message.rsplit_once(", expected ") {
-        Some((found, "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64")) => {
-            (format!("{found}, expected a whole number"), None)
-        }
-        _ => (message.to_owned(), None),
+    let wrong = message.strip_prefix("invalid type: ");
+    match wrong.and_then(|it| it.rsplit_once(", expected ")) {
+        Some((found, expected)) => (wrong_type(found, expected), None),
+        None => (message.to_owned(), None),
     }
+}
+
+/// The message about a value of a wrong type, in the words of YAML.
+fn wrong_type(found: &str, expected: &str) -> String {
+    let expected = match expected {
+        "a sequence" => "a list",
+        "a map" => "a mapping",
+        "a string" => "a text",
+        "a boolean" => "`true` or `false`",
+        "f64" => "a number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",
+        "i32" | "i64" => "a whole number",
+        own => own,
+    };
+    let found = match found.split_once(' ') {
+        None if found == "sequence" => "a list".to_owned(),
+        None if found == "map" => "a mapping".to_owned(),
+        Some(("string", text)) => format!("the text {text}"),
+        Some(("integer", number)) => format!("the number {number}"),
+        Some(("floating", point)) => point.replacen("point", "the number", 1),
+        Some(("boolean", value)) => value.to_owned(),
+        Some(("unit", _)) => "no value".to_owned(),
+        _ => found.to_owned(),
+    };
+    format!("expected {expected}, found {found}")
 }
 
 /// A text with the middle of its very long words left out.

@@ -160,6 +160,18 @@ fn required_case_missing_or_skipped() {
     check("skips: {never: [stop]}", skip(), Fail, "skipped stop");
     check("skips: {never: [stop, STP-01]}", pass(), Pass, "");
     check("skips: {never: [oom]}", pass(), Fail, "not in the report");
+    check(
+        "skips: {never: [sotp]}",
+        pass(),
+        Fail,
+        "did you mean `stop`?",
+    );
+    check(
+        "skips: {never: [STP-02]}",
+        pass(),
+        Fail,
+        "did you mean `STP-01`?",
+    );
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn a_wrong_case_is_reported_with_its_line_and_a_way_to_mend_it() {
             "unknown-key.yaml",
             &["`flavour`", ".yaml:6:1", "^^^^^^^", "expected one of"],
         ),
-        ("wrong-type.yaml", &["invalid type", ".yaml:7:14", "^^^"]),
+        ("wrong-type.yaml", &["found the text", ".yaml:7:14", "^^^"]),
         (
             "undefined-container.yaml",
             &["`cc`", ".yaml:9:24", "^^", "did you mean `c`?"],

@@ -154,7 +154,7 @@ fn a_mistyped_key_or_level_is_reported() {
     check_requirements(
         "- R1\n",
         &expect![[r#"
-        error: invalid type: sequence, expected a mapping with a list under `requirements`
+        error: expected a mapping with a list under `requirements`, found a list
          --> requirements.yaml:1:1
           |
         1 | - R1
@@ -273,7 +273,7 @@ fn a_missing_or_mistyped_key_is_an_error() {
     check_defects(
         "- cut\n",
         &expect![[r#"
-        error: invalid type: sequence, expected a mapping with a list under `defects`
+        error: expected a mapping with a list under `defects`, found a list
          --> defects.yaml:1:1
           |
         1 | - cut
