@@ -82,7 +82,8 @@ impl CaseHistory {
         (!held_up.is_zero() && held_up * 10 >= time).then_some(held_up)
     }
 
-    fn held_up_within(&self, from_ns: u64, until_ns: u64) -> Duration {
+    /// How long the suite was held up between two readings of the monotonic clock.
+    pub fn held_up_within(&self, from_ns: u64, until_ns: u64) -> Duration {
         let spans = self.held_up.iter().map(|(end, by)| {
             let by_ns = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
             let began_ns = end.monotonic_ns.saturating_sub(by_ns);

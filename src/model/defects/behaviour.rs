@@ -63,6 +63,7 @@ defects! { BEHAVIOUR:
     "exit-never-noticed" sets { exit_detection = ExitDetection::Never }
     "exit-noticed-when-asked" sets { exit_detection = ExitDetection::OnQuery }
     "exit-noticed-late" sets { exit_detection = ExitDetection::Delayed(Duration::from_secs(11)) }
+    "exit-noticed-3s-late" sets { exit_detection = ExitDetection::Delayed(Duration::from_secs(3)) }
     "exit-unwatched-after-a-restart" sets { loses_monitors = true }
     "exit-while-down-is-forgotten" sets { restart = Restart::Forgets }
     "exit-code-lost-while-down" sets { restart = Restart::Reports(255, "Unknown") }

@@ -1,16 +1,23 @@
 //! INV-32: an event comes no later than the relist that it saves.
 
+use std::time::Duration;
+
 use super::no_missed_events::proofs;
+use crate::history::{Body, CaseHistory, EventArrival, EventKind};
 use crate::limits;
+use crate::oracle::clocks::span;
+use crate::oracle::fields::Made;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
-use crate::outcome::{Kind, Violation};
+use crate::oracle::objects::Object;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-32",
     name: "invariant::events-are-prompt",
     sentence: "Of 100 events of a case, 99 come within two seconds after the return of the call that \
-               causes them, and of a list that shows their cause, by the clock of the suite.",
+               causes them, and of a list that shows their cause, by the clock of the suite; and of \
+               the `finished_at` that they show.",
     source: "KEP-3386, service level objectives; kubelet pleg/generic.go, a relist each second",
     requirements: &["R33"],
     kinds: &[Kind::LateEvent],
@@ -44,12 +51,58 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             }
         }
         came += kinds.len();
+        let object = index.object(&subject.id);
+        // A monitor may try again what its faulty OCI runtime could not do.
+        let made = object.and_then(Object::made);
+        let is_flawed = matches!(made, Some(Made::Container(spec)) if spec.flaw.is_some());
+        let stopped = subject.first(EventKind::Stopped).filter(|_| !is_flawed);
+        let Some((stopped, pause)) = stopped.and_then(|it| Some((it, since_exit(history, it)?)))
+        else {
+            continue;
+        };
+        came += usize::from(!kinds.contains(&EventKind::Stopped));
+        if pause > bound && pause <= missed {
+            let actual = [Fact::Event(EventKind::Stopped), Fact::Pause(pause)];
+            let due = [
+                Fact::Within(bound),
+                Fact::Cause("its finished_at".to_owned()),
+            ];
+            let mismatch = Mismatch::new(Kind::LateEvent, due, actual);
+            late.push(rule.violation_by(subject, mismatch, [stopped]));
+        }
     }
     if late.len() * 100 <= came {
         late.clear();
     }
     late.dedup_by(|later, first| later.subject == first.subject);
     late
+}
+
+/// How long after the `finished_at` in it an event has come, without the time for which the suite
+/// was held up; `None` if it shows no such time, a stream was opened or ended meanwhile, or the wall
+/// clock was set.
+fn since_exit(history: &CaseHistory, stopped: &EventArrival) -> Option<Duration> {
+    let exited_ns = stopped.event().own_status()?.finished_at.0;
+    let arrived = stopped.at();
+    let mut since_exit = history.entries().iter().rev();
+    let mut since_exit = since_exit
+        .by_ref()
+        .take_while(|it| it.at.realtime_ns > exited_ns);
+    let of_stream = |body: &Body| {
+        matches!(
+            body,
+            Body::SubscriptionOpened { .. } | Body::SubscriptionEnded { .. }
+        )
+    };
+    let is_other_stream = since_exit.any(|it| it.seq < stopped.seq() && of_stream(&it.body));
+    if exited_ns <= 0 || is_other_stream || history.clock_set_by().is_some() {
+        return None;
+    }
+    let pause = span(exited_ns, arrived.realtime_ns);
+    let from_ns = arrived
+        .monotonic_ns
+        .saturating_sub(u64::try_from(pause.as_nanos()).ok()?);
+    Some(pause.saturating_sub(history.held_up_within(from_ns, arrived.monotonic_ns)))
 }
 
 #[cfg(test)]
@@ -99,6 +152,20 @@ mod tests {
             expect![[r#"
                 INV-32 at #6 #7 #10: c (c.0.beef): expected STOPPED within 2s of a relist that shows it EXITED: STOPPED came 2.003s later
             "#]],
+        );
+    }
+
+    #[test]
+    fn an_exit_comes_within_two_seconds_of_its_finished_at() {
+        check(
+            &RULE,
+            "pod run; c run; pass 5s; c STOPPED finished=-1999ms; end",
+            expect![],
+        );
+        check(
+            &RULE,
+            "pod run; c run; pass 5s; c STOPPED finished=-2001ms; end",
+            expect![],
         );
     }
 
