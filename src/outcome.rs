@@ -124,17 +124,10 @@ impl Violation {
 
     /// The event that has not come, if that is the finding.
     pub fn missing(&self) -> Option<EventKind> {
-        const EVENTS: [EventKind; 4] = [
-            EventKind::Created,
-            EventKind::Started,
-            EventKind::Stopped,
-            EventKind::Deleted,
-        ];
-        let is_missing = |event: &EventKind| match self.mismatch.kind {
-            Kind::UnmetWait => self.subject.starts_with(&event.to_string()),
-            kind => kind == Kind::missing(*event),
-        };
-        EVENTS.into_iter().find(is_missing)
+        match self.mismatch.expected.get("event") {
+            Some(Fact::Event(event)) if Kind::MISSING.contains(&self.mismatch.kind) => Some(*event),
+            _ => None,
+        }
     }
 }
 

@@ -281,6 +281,7 @@ fn wrong_type(found: &str, expected: &str) -> String {
         "a sequence" => "a list",
         "a map" => "a mapping",
         "a string" => "a text",
+        "field identifier" => "a key",
         "a boolean" => "`true` or `false`",
         "f64" => "a number",
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",

@@ -457,7 +457,7 @@ fn a_very_long_line_or_word_is_cut_around_what_is_wrong() {
     for (text, expect) in [
         (text, "unknown word `sandbx`"),
         (word, "unknown key `xxxxxxxx"),
-        ("{".repeat(10_000), "expected a case"),
+        ("{".repeat(10_000), "expected a key"),
     ] {
         let found = parse(Path::new("order/any.yaml"), &text).expect_err("it is wrong");
         let found = Diagnostics::from_found(found)

@@ -13,7 +13,7 @@ use super::check::Expectation;
 use super::situation::{self, Situation};
 use super::word::About;
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
-use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd, SubjectKind};
+use crate::history::{Body, CaseHistory, EventKind, HostInstant, Seq, StepsEnd, SubjectKind};
 use crate::oracle::{
     Index, held_up_at_the_end, lost_with_the_runtime, refused_step, unexpected_end,
 };
@@ -58,7 +58,8 @@ impl Claim<'_> {
     pub fn kinds(&self) -> BTreeSet<Kind> {
         let of_checks = self.expectations.iter();
         let of_checks = of_checks.flat_map(|expectation| expectation.check.kinds());
-        of_checks.chain(OF_WAITS).chain([OF_NAMES]).collect()
+        let of_waits = OF_WAITS.into_iter().chain(Kind::MISSING);
+        of_checks.chain(of_waits).chain([OF_NAMES]).collect()
     }
 }
 
@@ -187,31 +188,48 @@ fn in_vain(
     (at, wanted, bound): (Seq, &str, Duration),
     instead: &str,
 ) -> Violation {
-    let (kind, actual, seq) = match end_of_stream(history, at) {
-        _ if !instead.is_empty() => {
-            let instead = Fact::Text(instead.to_owned());
-            (Kind::RefutedWait, Some(instead), None)
-        }
-        Some((seq, how)) => (Kind::StreamEndedInWait, Some(Fact::End(how)), Some(seq)),
-        None => (Kind::UnmetWait, None, None),
-    };
     let within = (!bound.is_zero()).then_some(Fact::Within(bound));
-    let expected: Facts = [Fact::Of(wanted.to_owned())]
-        .into_iter()
-        .chain(within)
-        .collect();
+    let expected = |of: &str| [Fact::Of(of.to_owned())].into_iter().chain(within.clone());
+    let expected_wait = || expected(wanted).collect::<Facts>();
+    let (mismatch, seq) = match end_of_stream(history, at) {
+        _ if !instead.is_empty() => {
+            let instead = [Fact::Text(instead.to_owned())];
+            let refuted = Mismatch::new(Kind::RefutedWait, expected_wait(), instead);
+            (refuted, None)
+        }
+        Some((seq, how)) => {
+            let how = [Fact::End(how)];
+            let ended = Mismatch::new(Kind::StreamEndedInWait, expected_wait(), how);
+            (ended, Some(seq))
+        }
+        None => match awaited(wanted) {
+            Some((event, of)) => (Mismatch::missing(event, expected(of)), None),
+            None => (Mismatch::new(Kind::UnmetWait, expected_wait(), []), None),
+        },
+    };
+    let subject = awaited(wanted).map_or(wanted, |(_, of)| of);
     Violation {
         rule: claim.id.to_owned(),
         level: Level::Must,
-        sentence: match kind {
+        sentence: match mismatch.kind {
             Kind::RefutedWait => "Each step ends as the case demands.",
             _ => "Each awaited event arrives in time.",
         }
         .to_owned(),
-        subject: wanted.to_owned(),
-        mismatch: Mismatch::new(kind, expected, actual.into_iter().collect::<Facts>()),
+        subject: subject.to_owned(),
+        mismatch,
         evidence: seq.into_iter().chain([at]).collect(),
     }
+}
+
+/// The event that a wait is for, and its subject.
+fn awaited(wanted: &str) -> Option<(EventKind, &str)> {
+    use EventKind::{Created, Deleted, Started, Stopped};
+
+    let (event, of) = wanted.split_once(" of ")?;
+    let mut events = [Created, Started, Stopped, Deleted].into_iter();
+    let event = events.find(|kind| kind.to_string() == event)?;
+    Some((event, of))
 }
 
 /// The end of the main stream before an entry, if the runtime ended it.

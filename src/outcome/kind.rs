@@ -66,19 +66,19 @@ macro_rules! kinds {
 kinds! {
     "missing-created" MissingCreated Complete
         "CREATED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
+        "{event}[ of {of}][ within {within}][ of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
     "missing-started" MissingStarted Complete
         "STARTED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
+        "{event}[ of {of}][ within {within}][ of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
     "missing-stopped" MissingStopped Complete
         "STOPPED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
+        "{event}[ of {of}][ within {within}][ of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
     "missing-deleted" MissingDeleted Complete
         "DELETED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
+        "{event}[ of {of}][ within {within}][ of {cause}][, {because}]"
         "{event} has not come[, but came under the unknown id {id}]";
     "late-event" LateEvent Prompt
         "An event came later than it is due."
@@ -254,9 +254,9 @@ kinds! {
         "`{of}`"
         "the case made none, so that nothing could be checked";
     "unmet-wait" UnmetWait Complete
-        "A step waited for an event or state that did not occur."
+        "A step waited for a state that did not occur."
         "{of}[ within {within}]"
-        "it did not come[, but came under the unknown id {id}]";
+        "it did not come";
     "refuted-wait" RefutedWait Current
         "A step waited for a state and observed another one."
         "{of}[ within {within}]"

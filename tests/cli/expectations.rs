@@ -139,9 +139,9 @@ fn a_finding_that_its_case_cannot_have_is_refused() {
             "it can have `event-out-of-order`",
         ],
     );
-    entry("SBX-01", "[unmet-wait, {kind: too-large, event: STOPPED}]")
+    entry("SBX-01", "[missing-started, {kind: too-large, event: STOPPED}]")
         .fails(2, &["SBX-01 cannot have the finding `too-large`"]);
-    entry("SBX-02", "unmet-wait").fails(0, &[]);
+    entry("SBX-02", "missing-started").fails(0, &[]);
     let judged = ["check", &failing(), "--expectations", "known.yaml"];
     entry("INV-02", "missing-stopped");
     inside(&folder, &judged).fails(2, &["INV-02 cannot have the finding"]);

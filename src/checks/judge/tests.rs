@@ -61,8 +61,8 @@ fn a_finding_names_the_events_that_the_missing_one_may_be() {
         None,
         &waits,
         expect![[r#"
-        ORD-01 at #11 #12: STOPPED of c: expected STOPPED of c within 10s: it did not come, but came under the unknown id d.0.beef
-    "#]],
+            ORD-01 at #11 #12: c: expected STOPPED of c within 10s: STOPPED has not come, but came under the unknown id d.0.beef
+        "#]],
     );
 }
 
@@ -94,8 +94,8 @@ fn a_wait_in_vain_convicts_and_the_expectations_are_not_judged() {
         None,
         &script,
         expect![[r#"
-        ORD-01 at #8: STOPPED of c: expected STOPPED of c within 10s: it did not come
-    "#]],
+            ORD-01 at #8: c: expected STOPPED of c within 10s: STOPPED has not come
+        "#]],
     );
 }
 
@@ -107,8 +107,8 @@ fn a_wait_in_vain_names_what_was_seen_instead() {
         None,
         &script,
         expect![[r#"
-        ORD-01 at #8: STOPPED of c: expected STOPPED of c within 10s: refused by it
-    "#]],
+            ORD-01 at #8: c: expected STOPPED of c within 10s: refused by it
+        "#]],
     );
 }
 
@@ -121,19 +121,19 @@ fn a_wait_in_vain_names_how_the_stream_ended_before() {
     waited(
         "stream ends; c stop",
         expect![[r#"
-            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
+            ORD-01 at #8 #11: c: expected STOPPED of c within 10s: the stream ended before: the runtime ended it with OK; after five such ends a kubelet up to 1.37 follows no events until it is restarted
         "#]],
     );
     waited(
         "stream ends away; c stop",
         expect![[r#"
-            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: it ended with UNAVAILABLE; after five such ends a kubelet up to 1.37 follows no events until it is restarted
+            ORD-01 at #8 #11: c: expected STOPPED of c within 10s: the stream ended before: it ended with UNAVAILABLE; after five such ends a kubelet up to 1.37 follows no events until it is restarted
         "#]],
     );
     waited(
         "stream ends; subscribe; c stop",
         expect![[r#"
-            ORD-01 at #12: STOPPED of c: expected STOPPED of c within 10s: it did not come
+            ORD-01 at #12: c: expected STOPPED of c within 10s: STOPPED has not come
         "#]],
     );
 }
@@ -329,7 +329,7 @@ fn an_awaited_event_may_have_come_while_the_suite_was_held_up() {
     let waits = |before: &str| format!("{MADE}; {before}; wait in-vain STOPPED_of_c; end unmet");
     let why = "STOPPED of c within 10s has not come, and the suite itself was held up for 2s";
     comes_to(AWAITED, &waits("pass 10s; held-up 2s"), Err(why));
-    let convicts = Ok("it did not come");
+    let convicts = Ok("STOPPED has not come");
     comes_to(AWAITED, &waits("pass 10s"), convicts);
     comes_to(AWAITED, &waits("pass 10s; held-up 900ms"), convicts);
     comes_to(AWAITED, &waits("pass 5s; held-up 5s; pass 11s"), convicts);

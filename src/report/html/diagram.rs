@@ -15,13 +15,9 @@ use threads::Threads;
 use crate::history::{EventKind, SubscriptionId};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 use crate::report::evidence::Evidence;
-use crate::report::printable::cut;
 use crate::report::timeline::Brief;
 
 pub(super) use drawing::draw;
-
-/// The maximum length of a missing event's name, in characters.
-const LABEL: usize = 26;
 
 /// A diagram, as rows from top to bottom.
 #[derive(Debug)]
@@ -106,7 +102,7 @@ impl Diagram {
             return None;
         }
         let mut rows = Rows::default();
-        let mut gaps = missing(&threads, violation, subject, (&chosen, &marked));
+        let mut gaps = missing(&threads, violation, subject, &chosen);
         let mut next = 0;
         for at in chosen {
             rows.skip(threads.count_drawn(next..at));
@@ -248,23 +244,11 @@ fn missing(
     threads: &Threads<'_>,
     violation: &Violation,
     subject: Option<&str>,
-    (chosen, marked): (&BTreeSet<usize>, &BTreeSet<usize>),
+    chosen: &BTreeSet<usize>,
 ) -> Vec<Missing> {
     let lane = Lane::Events(threads.first_stream());
     let end = threads.entries().len();
-    let kinds = kinds(&violation.mismatch);
-    if kinds.is_empty() && violation.mismatch.kind == Kind::UnmetWait {
-        let waited = violation.mismatch.expected.get("of").map(Fact::text);
-        let waited = waited.unwrap_or_default();
-        let (name, _id) = waited.split_once(" (").unwrap_or((&waited, ""));
-        return vec![Missing {
-            lane,
-            label: cut(name, LABEL),
-            before: marked.first().copied().unwrap_or(end),
-            cause: None,
-        }];
-    }
-    let missing = kinds.into_iter().map(|kind| {
+    let missing = kinds(&violation.mismatch).into_iter().map(|kind| {
         // It was due before what could only follow, and before a list that shows it has happened.
         let later = subject.and_then(|id| {
             let mut drawn = chosen.iter().copied();
