@@ -173,7 +173,9 @@ impl Catalogue {
             id.to_owned(),
         ];
         let mut forms = forms.iter();
-        let help = forms.find_map(|it| case::did_you_mean(it, known.iter().map(String::as_str)));
+        let help = case::successor(id).or_else(|| {
+            forms.find_map(|it| case::did_you_mean(it, known.iter().map(String::as_str)))
+        });
         Err(UnknownId {
             id: id.to_owned(),
             help: help.unwrap_or_else(|| "`--list` and `defects` list all".to_owned()),

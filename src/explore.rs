@@ -59,7 +59,7 @@ pub struct ExploreOptions {
     #[arg(value_parser = clap::value_parser!(u8).range(1..=8))]
     pub pods: u8,
     /// How many walks [default: 100 if no --duration is given]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub walks: Option<u64>,
     /// Begin no further walk after this time, such as 30m or 1h, and shrink no longer
     #[arg(long, value_name = "TIME", value_parser = long_duration)]

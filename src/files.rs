@@ -247,17 +247,23 @@ fn drafts() -> MutexGuard<'static, BTreeMap<FileId, Arc<(Folder, OsString)>>> {
 /// Gives a file to the user who called sudo, who could not read it otherwise: an output has the
 /// mode 0600.
 fn give_to_sudoer(file: &File) -> io::Result<()> {
-    let id = |name| std::env::var(name).ok()?.parse().ok();
-    let (user, group): (Option<u32>, Option<u32>) = (id("SUDO_UID"), id("SUDO_GID"));
-    match (user, group) {
-        (Some(_), Some(_)) if geteuid().is_root() => fchown(file, user, group),
-        _ => Ok(()),
+    match sudoer() {
+        Some((user, group)) => fchown(file, Some(user), Some(group)),
+        None => Ok(()),
     }
 }
 
-/// Creates a directory for output files, and those above it, unless it exists.
+/// The user and the group who called sudo, if this process is root's.
+fn sudoer() -> Option<(u32, u32)> {
+    let id = |name| std::env::var(name).ok()?.parse().ok();
+    geteuid().is_root().then_some(())?;
+    Some((id("SUDO_UID")?, id("SUDO_GID")?))
+}
+
+/// Creates a directory for output files, and those above it, unless it exists. The new ones are
+/// given to the user who called sudo.
 pub fn create_directory(what: &'static str, path: &Path) -> Result<(), OutputError> {
-    Folder::make(path).map_err(|fault| error(what, path, fault))?;
+    Folder::make(path, sudoer()).map_err(|fault| error(what, path, fault))?;
     Ok(())
 }
 

@@ -26,7 +26,9 @@ pub use call::{
 pub use case_history::CaseHistory;
 pub use container::{ContainerSetup, ContainerSpec, Flaw, Mount, Signal, User};
 pub use disturbances::Unavailable;
-pub use entry::{Body, Entry, Holder, HostFact, Observer, Resource, StepsEnd, StreamEnd, Took};
+pub use entry::{
+    Body, CONTINUED, Entry, Holder, HostFact, Observer, Resource, StepsEnd, StreamEnd, Took,
+};
 pub(crate) use ids::cut;
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq, Shared,

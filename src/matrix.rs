@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use crate::case::{Case, Defect, Tier};
-use crate::history::ExpectationFile;
+use crate::case::{Case, Defect, Tier, did_you_mean};
 use crate::limits::TimeoutScale;
 use crate::model::{VARIATIONS, fault_named};
-use crate::run::{Endpoints, RunError};
+use crate::run::{Endpoints, ExpectationSource, Expectations, RunError};
 
 pub use table::MatrixError;
 use trial::{Trial, TrialResult};
@@ -34,7 +34,7 @@ pub struct MatrixOptions {
     pub endpoints: Option<Endpoints>,
     /// The known failures of that runtime, accepted in the run without a defect.
     #[arg(skip)]
-    pub known: Option<ExpectationFile>,
+    pub known: ExpectationSource,
     /// The number of parallel trials.
     #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
@@ -56,9 +56,11 @@ pub struct MatrixOptions {
     /// Multiply all timeouts, and the delays of the model, by this factor
     #[arg(long, value_name = "FACTOR", default_value = "1")]
     pub timeout_scale: TimeoutScale,
-    /// Known failures of the real runtime, accepted in the run without a defect
+    /// Known failures of the real runtime, accepted in the run without a defect: those of a YAML
+    /// file or, with `builtin`, those known to this suite
     #[arg(long, value_name = "FILE")]
-    pub expectations: Option<PathBuf>,
+    #[arg(value_parser = OsStringValueParser::new().map(Expectations::named))]
+    pub expectations: Option<Expectations>,
     /// Write the table as Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
@@ -260,7 +262,11 @@ fn trials<'a>(
     };
     let unknown = |wanted: &&String| !all_names().any(|name| name.contains(wanted.as_str()));
     if let Some(name) = options.names.iter().find(unknown) {
-        return Err(MatrixError::NoSuchName(name.clone()));
+        let hint = did_you_mean(name, all_names()).map(|hint| format!("; {hint}"));
+        return Err(MatrixError::NoSuchName(
+            name.clone(),
+            hint.unwrap_or_default(),
+        ));
     }
     // A whole name is no part of others.
     let is_whole = |wanted: &String| all_names().any(|name| name == wanted);

@@ -144,6 +144,9 @@ pub struct Seen {
 /// The beginning of a fault about a leftover on the node.
 pub const NOT_REMOVED: &str = "not removed: ";
 
+/// The beginning of the reason why a case was not run, in a run that ended early.
+pub const NOT_RUN: &str = "not run: ";
+
 /// The beginning of the fault of a run whose clean-up could not begin.
 pub const NOT_CLEANED_UP: &str = "not cleaned up: ";
 

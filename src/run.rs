@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, Requirement, load};
 use crate::drive::{RecordingClient, Session};
-use crate::history::{Body, ExpectationFile, RunId, RunInfo, SandboxId};
+use crate::history::{Body, RunId, RunInfo, SandboxId};
 use crate::host::{self, Reactor};
 use crate::metrics::EndpointError;
 use crate::oracle::Invariant;
@@ -39,7 +39,6 @@ use crate::{limits, terminal};
 use clean_up::{CleanUp, Interrupts};
 use console::{ConsoleOptions, OutputLost, Trial};
 use execution::Execution;
-use expectations::ExpectationSource;
 use outputs::{Conclusion, Outputs, conclude};
 use prepare::{Connection, Preparation};
 use progress::{EarlierRun, Progress, TimeLeft};
@@ -49,7 +48,7 @@ use telemetry::{BackgroundTasks, Telemetry};
 pub use crate::verdicts::expectation_schema;
 pub use check::{CheckError, CheckOptions, Reporting, check, timeline, trace};
 pub use clean_up::{Surroundings, with_session};
-pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};
+pub use expectations::{ExpectationSource, Expectations, ExpectationsError};
 pub use options::{EXIT_CODES, Exit, Format, Look, Output, ReportOptions, RunOptions};
 pub use outputs::{JUNIT, OutputError};
 pub use prepare::{PrepareError, image};
@@ -137,13 +136,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     if !kubelet::is_short_enough(options) {
         return Err(RunError::LongPause);
     }
-    let known = match &options.report.expectations {
-        Some(Expectations::File(path)) => {
-            ExpectationSource::Given(Some(read_expectations(path, &cases)?))
-        }
-        Some(Expectations::Builtin) => ExpectationSource::Builtin,
-        Some(Expectations::None) | None => ExpectationSource::Given(None),
-    };
+    let known = ExpectationSource::open(options.report.expectations.as_ref(), &cases)?;
     let planned = plan(cases, &options.selection, options.repeat)?;
     host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
     let outputs = Outputs::open(&options.report)?;
@@ -176,10 +169,6 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             Err(fault)
         }
     }
-}
-
-pub fn read_expectations(path: &Path, cases: &[Case]) -> Result<ExpectationFile, RunError> {
-    Ok(expectations::read(path, cases)?.0)
 }
 
 /// Whether a run prints to the console.

@@ -334,3 +334,18 @@ pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Opt
         .min()?;
     (distance <= 1 + word.chars().count() / 4).then(|| format!("did you mean `{nearest}`?"))
 }
+
+/// Advice on the id of a case that has ended, by the table in `cases/README.md`.
+pub fn successor(id: &str) -> Option<String> {
+    let rows = include_str!("../../cases/README.md").lines();
+    let rows = rows.filter(|line| line.starts_with('|'));
+    rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>())
+        .find_map(|cells| {
+            let mut pairs = cells.windows(2);
+            let pair = pairs.find(|pair| pair[0].eq_ignore_ascii_case(id))?;
+            Some(format!(
+                "it has ended, and its claims are part of {}",
+                pair[1]
+            ))
+        })
+}

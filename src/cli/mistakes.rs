@@ -39,8 +39,7 @@ const OUTPUTS: [&str; 7] = [
 const NEW_OUTPUT: &str = "write_expectations";
 
 /// Commands of other programs, and their equivalents here.
-const ELSEWHERE: [(&str, &str); 9] = [
-    ("run", FIRST),
+const ELSEWHERE: [(&str, &str); 8] = [
     ("start", RUNS),
     ("test", RUNS),
     ("verify", RUNS),
@@ -249,20 +248,21 @@ fn hint(filter: &str, cases: &[Case]) -> Option<String> {
     let taken = cases
         .iter()
         .any(|case| Facts::from_case(case).matches_filter(filter, false));
-    if let Some((_, instead)) = ELSEWHERE.iter().find(|(known, _)| *known == word) {
+    let cli = Cli::command();
+    let mut commands = cli.get_subcommands().map(clap::Command::get_name);
+    let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == word);
+    let instead = elsewhere.map(|(_, instead)| *instead);
+    if let Some(instead) = instead.or_else(|| commands.any(|it| it == word).then_some(FIRST)) {
         let names = format!("; to select cases with this word in their names, write '*{word}*'");
         return Some(instead.to_string() + if taken { &names } else { "" });
     }
-    let cli = Cli::command();
-    let commands = cli.get_subcommands().map(clap::Command::get_name);
     let is_alike = |name: &&str| {
         // One letter more or less: `slow` is no `show`.
         let is_typo = name.len() != word.len() && strsim::levenshtein(name, &word) == 1;
         is_typo || !taken && strsim::jaro_winkler(name, &word) > MIN_SIMILARITY
     };
-    let mut alike = commands.filter(is_alike);
-    Some(match alike.next() {
-        Some(name) if name == word => FIRST.to_owned(),
+    let mut commands = cli.get_subcommands().map(clap::Command::get_name);
+    Some(match commands.find(is_alike) {
         Some(name) => format!("did you mean `{name}`?"),
         None if taken => return None,
         None => did_you_mean(&word, ELSEWHERE.iter().map(|(known, _)| *known))?,

@@ -15,7 +15,7 @@ use crate::gate::{self, Policy, Ruling};
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::fault_named;
 use crate::report::{Comparison, Document, Matrix, NamedReport, html, json};
-use crate::run::{self, Endpoints, Exit, Output};
+use crate::run::{self, Endpoints, Exit, ExpectationSource, Output, RunError};
 use crate::{case, measure, terminal};
 
 const LARGEST_REPORT: u64 = 256 << 20;
@@ -244,11 +244,8 @@ pub(super) fn matrix(
     } else {
         processors
     };
-    let known = options
-        .expectations
-        .as_deref()
-        .map(|path| run::read_expectations(path, cases))
-        .transpose()?;
+    let known =
+        ExpectationSource::open(options.expectations.as_ref(), cases).map_err(RunError::from)?;
     let options = MatrixOptions {
         endpoints,
         known,

@@ -108,7 +108,7 @@ impl ResultsDirectory {
         let usage = |what: &str, path: &Path, fault: &dyn std::error::Error| {
             Fault::usage(format!("{what} {}: {fault}", path.display()))
         };
-        let folder = Folder::make(&named).and_then(|it| it.must_be_own().map(|()| it));
+        let folder = Folder::make(&named, None).and_then(|it| it.must_be_own().map(|()| it));
         let folder = folder.map_err(|fault| usage("open the results directory", &named, &fault))?;
         let mut path = named.clone();
         if let Some(root) = &args.host_root {

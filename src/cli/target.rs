@@ -168,8 +168,8 @@ fn usual() -> Result<Endpoint, Fault> {
     let tried: Vec<String> = unusable.into_iter().chain(missing).collect();
     Err(Fault::undecided(format!(
         "no runtime endpoint was given, and none of the usual ones can be used\n  {}\n\
-         name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT; a run without a runtime \
-         takes --runtime-endpoint model",
+         name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT; without a runtime, `run`, \
+         `matrix` and `explore` take --runtime-endpoint model",
         tried.join("\n  ")
     )))
 }

@@ -88,7 +88,7 @@ impl Kubelets {
 
     pub(super) async fn read_metrics(&mut self, origin: &str) {
         let text = configz::text(origin).await;
-        let metrics = text.map(|text| KubeletMetrics::parse(&text));
+        let metrics = text.and_then(|text| KubeletMetrics::parse(&text));
         self.metrics = Some((origin.to_owned(), metrics));
     }
 

@@ -201,8 +201,12 @@ impl Log {
 }
 
 impl KubeletMetrics {
-    /// Reads Prometheus' text format.
-    pub(super) fn parse(text: &str) -> Self {
+    /// Reads Prometheus' text format. Fails on a text without metrics of a kubelet.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines();
+        if !lines.any(|it| it.starts_with("kubelet_") || it.starts_with("kubernetes_")) {
+            return Err("it has no metrics of a kubelet".to_owned());
+        }
         let value = |name: &str| {
             let mut values = text.lines().filter_map(|line| {
                 let rest = line.strip_prefix(name)?;
@@ -220,10 +224,10 @@ impl KubeletMetrics {
         });
         let opened = value("kubelet_evented_pleg_connection_success_count");
         let failed = value("kubelet_evented_pleg_connection_error_count");
-        Self {
+        Ok(Self {
             gate,
             connections: opened.zip(failed),
-        }
+        })
     }
 
     /// The finding on the current use of events; `None` if the metrics do not show it.
@@ -320,7 +324,7 @@ mod tests {
             )
             .expect("a string takes it");
         }
-        let metrics = KubeletMetrics::parse(&text);
+        let metrics = KubeletMetrics::parse(&text).unwrap();
         assert_eq!(metrics.gate, gate.map(|gate| gate == 1));
         let finding = metrics.finding("/metrics");
         assert_eq!(finding.map(|it| it.id).as_deref(), expect, "{text}");
@@ -338,6 +342,7 @@ mod tests {
         check_metrics(Some(1), Some((0, 0)), None);
         check_metrics(Some(0), Some((1, 0)), None);
         check_metrics(Some(1), None, None);
-        check_metrics(None, None, None);
+        let of_others = KubeletMetrics::parse("etcd_server_has_leader 1\n");
+        assert!(of_others.is_err_and(|fault| fault == "it has no metrics of a kubelet"));
     }
 }

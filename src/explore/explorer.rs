@@ -21,6 +21,7 @@ use crate::history::{HostInstant, RunInfo};
 use crate::host;
 use crate::oracle::INVARIANTS;
 use crate::outcome::Verdict;
+use crate::report::counted;
 use crate::run::{RunError, Target};
 
 /// Takes walks on a runtime until the end that the options set.
@@ -99,7 +100,7 @@ impl Explorer<'_> {
         let unasked: Vec<String> = words(unasked).collect();
         for (why, left_out) in [
             ("as the runtime or the node lacks it", lacks),
-            ("without --allow disruption", unasked),
+            ("as --allow does not name it", unasked),
         ] {
             if !left_out.is_empty() {
                 self.say(&format!("left out, {why}: {}", left_out.join(", ")))?;
@@ -417,10 +418,13 @@ impl Explorer<'_> {
         let known = known.iter();
         lines.extend(known.map(|(known, walks)| format!("known, in {walks} walks: {known}")));
         lines.extend(left.iter().cloned());
-        let found = found.len();
-        lines.push(format!(
-            "{walks} walks, {open} of them inconclusive; {found} new findings"
-        ));
+        let walks = counted(
+            usize::try_from(*walks).unwrap_or(usize::MAX),
+            "walk",
+            "walks",
+        );
+        let found = counted(found.len(), "new finding", "new findings");
+        lines.push(format!("{walks}, {open} of them inconclusive; {found}"));
         if let Some(why) = self.explored.undecided() {
             lines.push(format!("exit code 3: {why}"));
         }

@@ -13,14 +13,11 @@ use super::text::{FOLDER, Header, Walk, walk};
 use super::{ExploreError, ExploreOptions};
 use crate::case::{Case, Need, load, parse};
 use crate::drive::Allowance;
-use crate::files;
-use crate::history::{ExpectationFile, HostInstant, RunInfo};
+use crate::history::{HostInstant, RunInfo};
 use crate::host;
 use crate::outcome::{NOT_REMOVED, RunReport, Verdict};
-use crate::run::{
-    Expectations, LARGEST_EXPECTATIONS, Rehearsal, RunError, Target, rehearse, require_runtime,
-};
-use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
+use crate::run::{ExpectationSource, Expectations, Rehearsal, RunError, Target, rehearse};
+use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
 /// The runtime on which walks are taken, and the facts about it.
 pub(super) struct Testbed<'a> {
@@ -178,19 +175,11 @@ fn holds_all_up(known: &Known) -> bool {
 
 /// The failures that are known of the runtime.
 fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, ExploreError> {
-    let file = match given {
-        Some(Expectations::None) | None => None,
-        Some(Expectations::Builtin) => builtin_of(&report.info.runtime.runtime_name),
-        Some(Expectations::File(path)) => Some(ExpectationFile {
-            path: path.display().to_string(),
-            text: files::read_text(path, LARGEST_EXPECTATIONS).map_err(|fault| {
-                ExploreError::Expectations {
-                    path: path.display().to_string(),
-                    fault: format!("read it: {fault}"),
-                }
-            })?,
-        }),
-    };
+    let cases = load::embedded()
+        .map_err(load::LoadError::from)
+        .map_err(RunError::from)?;
+    let file = ExpectationSource::open(given, &cases).and_then(|it| it.resolve(&report.info));
+    let file = file.map_err(RunError::from)?;
     let Some(file) = file else {
         return Ok(Known::default());
     };
@@ -198,7 +187,6 @@ fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, Expl
         path: file.path.clone(),
         fault,
     })?;
-    require_runtime(&known, Path::new(&file.path), &report.info).map_err(RunError::from)?;
     Ok(known.for_a_run(JudgedRun {
         facts: RuntimeFacts::of(&report.info),
         began: report.began,

@@ -15,11 +15,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, fstat, fstatfs, mkdirat, openat,
-    readlinkat, renameat, statat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, chownat, fstat, fstatfs, mkdirat,
+    openat, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
-use rustix::process::geteuid;
+use rustix::process::{Gid, Uid, geteuid};
 
 /// The maximum number of links on a path, as in the kernel.
 const LINKS: usize = 40;
@@ -80,8 +80,9 @@ impl Folder {
         })
     }
 
-    /// Creates a directory and those above it, unless they exist, and opens it.
-    pub fn make(path: &Path) -> io::Result<Self> {
+    /// Creates a directory and those above it, unless they exist, and opens it. The new ones get
+    /// this user and group as their owner, if given.
+    pub fn make(path: &Path, owner: Option<(u32, u32)>) -> io::Result<Self> {
         let missing = match Self::open(path) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => fault,
             opened => return opened,
@@ -89,15 +90,20 @@ impl Folder {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(missing);
         };
-        let above = Self::make(if above == Path::new("") {
-            Path::new(".")
-        } else {
-            above
-        })?;
-        match above.create(name, 0o777) {
+        let here = above == Path::new("");
+        let above = Self::make(if here { Path::new(".") } else { above }, owner)?;
+        match (above.create(name, 0o777), owner) {
             // Another thread or process was faster.
-            Err(fault) if fault.kind() != io::ErrorKind::AlreadyExists => Err(fault),
-            _ => above.enter(name),
+            (Err(fault), _) if fault.kind() == io::ErrorKind::AlreadyExists => above.enter(name),
+            (Err(fault), _) => Err(fault),
+            (Ok(()), None) => above.enter(name),
+            (Ok(()), Some((user, group))) => {
+                let own = above.enter(name)?;
+                own.must_be_own()?;
+                let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+                chownat(&own.descriptor, "", user, group, AtFlags::EMPTY_PATH)?;
+                Ok(own)
+            }
         }
     }
 

@@ -42,7 +42,8 @@ pub enum DecodeFault {
     /// The bytes end within a message, as they do when the writer was killed.
     #[error(
         "decode the history at byte {offset}: it ends within a frame of entries, as that of a run \
-         that was killed does; what is before it is whole"
+         that was killed does; {}",
+        if *.offset == 0 { "nothing is before it" } else { "what is before it is whole" }
     )]
     Truncated {
         /// Where the message begins.

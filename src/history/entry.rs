@@ -341,6 +341,9 @@ oneof! {
     }
 }
 
+/// The beginning of the text of a wait that ends when a frozen process is continued.
+pub const CONTINUED: &str = "SIGCONT to be sent to ";
+
 oneof! {
     /// A fact read from the kernel.
     #[derive(Eq)]

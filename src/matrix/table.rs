@@ -20,9 +20,10 @@ pub enum MatrixError {
     NoHook(String),
     /// No defect and no variation has a name that contains this.
     #[error(
-        "no defect and no permitted variation has a name that contains `{0}`; `defects` lists the defects"
+        "no defect and no permitted variation has a name that contains `{0}`; `defects` lists \
+         the defects{1}"
     )]
-    NoSuchName(String),
+    NoSuchName(String, String),
     /// A table cannot be written to a file.
     #[error(transparent)]
     File(#[from] OutputError),

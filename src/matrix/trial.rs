@@ -5,11 +5,10 @@ use std::sync::{PoisonError, RwLock};
 use super::{CleanResult, DefectResult, MatrixOptions, error_chain};
 use crate::case::{Case, Defect, Need};
 use crate::drive::DriveOptions;
-use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Fault, NamedFault, VARIATIONS, Variation};
 use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation, is_invariant};
 use crate::plan::Selection;
-use crate::run::{Endpoints, Rehearsal, RunError, Target, rehearse};
+use crate::run::{Endpoints, ExpectationSource, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
 /// The maximum number of attempts until the relevant rules are decided: a delayed case is
@@ -22,7 +21,7 @@ pub(super) enum Trial<'a> {
     /// The model with a defect.
     Defect(&'a Defect, NamedFault),
     /// A runtime behind a relay without a defect, and its known failures.
-    Unharmed(Endpoints, Option<ExpectationFile>),
+    Unharmed(Endpoints, ExpectationSource),
     /// A runtime behind a relay with a defect.
     Relayed(Endpoints, &'a Defect, NamedFault),
 }
@@ -72,7 +71,7 @@ impl Trial<'_> {
                 variation,
                 *seed,
                 &model(change, *seed),
-                None,
+                &ExpectationSource::None,
                 cases,
                 options,
                 alone,
@@ -84,7 +83,7 @@ impl Trial<'_> {
             Self::Unharmed(endpoints, known) => {
                 let target = relayed(endpoints, Vec::new());
                 let name = "a relay without a defect";
-                clean(name, 0, &target, known.as_ref(), cases, options, alone)
+                clean(name, 0, &target, known, cases, options, alone)
             }
             Self::Relayed(endpoints, defect, hook) => {
                 let target = relayed(endpoints, vec![*hook]);
@@ -105,14 +104,11 @@ fn clean(
     variation: &'static str,
     seed: u64,
     target: &Target,
-    known: Option<&ExpectationFile>,
+    known: &ExpectationSource,
     cases: &[Case],
     options: &MatrixOptions,
     alone: &RwLock<()>,
 ) -> TrialResult {
-    let listed = known
-        .and_then(|file| Known::parse(file).ok())
-        .unwrap_or_default();
     let plain = variation == VARIATIONS[0].0;
     let attempt = |undecided: Option<&Result<Alarms, RunError>>| {
         let undecided = undecided.and_then(|tried| tried.as_ref().ok());
@@ -120,8 +116,10 @@ fn clean(
             filters: undecided.map_or_else(Vec::new, Alarms::cases),
             ..Selection::default()
         };
-        let report = run(target.clone(), selection, known.cloned(), cases, options)?;
-        let listed = listed.clone().for_a_run(JudgedRun {
+        let report = run(target.clone(), selection, known.clone(), cases, options)?;
+        let listed = known.clone().resolve(&report.info)?;
+        let listed = listed.and_then(|file| Known::parse(&file).ok());
+        let listed = listed.unwrap_or_default().for_a_run(JudgedRun {
             facts: RuntimeFacts::of(&report.info),
             began: report.began,
         });
@@ -161,8 +159,13 @@ fn noticed(
         .map(|case| case.id.clone())
         .filter(|id| shown(id))
         .collect();
-    let attempt = |_: Option<&_>| match run(target.clone(), selection.clone(), None, cases, options)
-    {
+    let attempt = |_: Option<&_>| match run(
+        target.clone(),
+        selection.clone(),
+        ExpectationSource::None,
+        cases,
+        options,
+    ) {
         Ok(report) => (report.outcomes, report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(error_chain(&fault))),
     };
@@ -200,7 +203,7 @@ fn until_decided<T>(
 fn run(
     target: Target,
     selection: Selection,
-    known: Option<ExpectationFile>,
+    known: ExpectationSource,
     cases: &[Case],
     options: &MatrixOptions,
 ) -> Result<RunReport, RunError> {
@@ -327,7 +330,12 @@ fn described(outcome: &Outcome) -> String {
     let violations = outcome.violations.iter().chain(&outcome.advice);
     let seen = violations.map(Violation::actual).next();
     let id = &outcome.id;
-    let verdict = outcome.verdict;
+    let verdict = match outcome.verdict {
+        Verdict::Pass | Verdict::Known if !outcome.advice.is_empty() => {
+            "breaks a SHOULD".to_owned()
+        }
+        verdict => verdict.to_string(),
+    };
     match seen.or_else(|| outcome.reason.clone()) {
         Some(why) => format!("{id} ({verdict}: {why})"),
         None => format!("{id} ({verdict})"),

@@ -316,8 +316,19 @@ impl StableValue for i64 {
 
 impl FactValue for Duration {
     fn text(&self) -> String {
-        format!("{self:?}")
+        format!("{:?}", rounded(*self))
     }
+}
+
+/// A duration rounded up to three decimals of its unit, so that one above a bound stays above it.
+pub fn rounded(duration: Duration) -> Duration {
+    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let digit = match nanos {
+        0..1_000_000 => 1,
+        1_000_000..1_000_000_000 => 1_000,
+        _ => 1_000_000,
+    };
+    Duration::from_nanos(nanos.div_ceil(digit).saturating_mul(digit))
 }
 
 /// Values by their names, in the given order.

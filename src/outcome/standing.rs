@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DISTURBED, Guarantee, Level, Levels, NOT_CLEANED_UP, NOT_REMOVED, Outcome, Profile, RunReport,
-    Verdict,
+    DISTURBED, Guarantee, Level, Levels, NOT_CLEANED_UP, NOT_REMOVED, NOT_RUN, Outcome, Profile,
+    RunReport, Verdict,
 };
 
 /// The verdict in one profile, and the counts it is derived from.
@@ -153,7 +153,7 @@ impl fmt::Display for Conformance {
             Self::Partial => "partial",
             Self::KnownFailures => "known failures",
             Self::NonConformant => "non-conformant",
-            Self::Error => "error",
+            Self::Error => "undecided",
             Self::NotJudged => "not judged",
         })
     }
@@ -174,9 +174,17 @@ impl RunReport {
     /// Whether more cases are open than decided, as where the run has given up the runtime.
     pub fn is_mostly_open(&self) -> bool {
         let cases = self.outcomes.iter().filter(|case| !case.is_invariant());
-        let ran = cases.filter(|case| case.verdict != Verdict::Skip);
-        let (open, decided): (Vec<_>, Vec<_>) =
-            ran.partition(|case| matches!(case.verdict, Verdict::Error | Verdict::Inconclusive));
+        let left_out = |case: &&Outcome| {
+            let reason = case.reason.as_deref().unwrap_or_default();
+            case.verdict == Verdict::Skip && !reason.starts_with(NOT_RUN)
+        };
+        let selected = cases.filter(|case| !left_out(case));
+        let (open, decided): (Vec<_>, Vec<_>) = selected.partition(|case| {
+            matches!(
+                case.verdict,
+                Verdict::Error | Verdict::Inconclusive | Verdict::Skip
+            )
+        });
         open.len() > decided.len()
     }
 

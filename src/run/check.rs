@@ -79,19 +79,11 @@ pub struct Reporting {
 
 impl Reporting {
     pub fn open(options: &ReportOptions, history: Option<&Path>) -> Result<Self, RunError> {
-        let accepted = match &options.expectations {
-            Some(Expectations::None) | None => ExpectationSource::Given(None),
-            Some(Expectations::Builtin) => ExpectationSource::Builtin,
-            Some(Expectations::File(path)) => {
-                let cases = load::embedded().map_err(load::LoadError::from)?;
-                let (file, _) = expectations::read(path, &cases)?;
-                ExpectationSource::Given(Some(file))
-            }
-        };
+        let cases = load::embedded().map_err(load::LoadError::from)?;
         Ok(Self {
             look: options.look,
+            accepted: ExpectationSource::open(options.expectations.as_ref(), &cases)?,
             outputs: Outputs::open(options)?.with_history(history, options)?,
-            accepted,
         })
     }
 

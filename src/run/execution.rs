@@ -19,7 +19,7 @@ use crate::history::{
 };
 use crate::host::{self, RuntimeCommands};
 use crate::oracle::Invariant;
-use crate::outcome::{Outcome, RunReport, Verdict};
+use crate::outcome::{NOT_RUN, Outcome, RunReport, Verdict};
 use crate::plan::Planned;
 use crate::verdicts::{Known, unmeasured};
 use crate::{limits, report, terminal};
@@ -174,15 +174,15 @@ impl Execution {
     async fn reason_not_to_run(&self, planned: &Planned) -> Option<(Verdict, String)> {
         // The lock is held while a lost runtime is waited for.
         if let Some(lost) = &self.losses.lock().await.given_up {
-            return Some((Verdict::Error, format!("not run: {lost}")));
+            return Some((Verdict::Error, format!("{NOT_RUN}{lost}")));
         }
         if self.session.stop().is_cancelled() {
-            return Some((Verdict::Skip, "not run: the run was interrupted".to_owned()));
+            return Some((Verdict::Skip, format!("{NOT_RUN}the run was interrupted")));
         }
         if self.fail_fast && self.failed.load(Ordering::Relaxed) {
             return Some((
                 Verdict::Skip,
-                "not run: --fail-fast, and a case or an invariant has failed".to_owned(),
+                format!("{NOT_RUN}--fail-fast, and a case or an invariant has failed"),
             ));
         }
         let lack = self.session.lack(&planned.case.needs);

@@ -31,29 +31,38 @@ impl Expectations {
 }
 
 /// The source of the accepted failures, before the runtime is known.
-#[derive(Clone, Debug)]
-pub(super) enum ExpectationSource {
-    /// A file that was read, or none.
-    Given(Option<ExpectationFile>),
+#[derive(Clone, Debug, Default)]
+pub enum ExpectationSource {
+    /// No failure is accepted.
+    #[default]
+    None,
+    /// A file that was read.
+    Given(ExpectationFile),
     /// The built-in list for the runtime.
     Builtin,
 }
 
 impl ExpectationSource {
+    /// Reads the file, if one is named. Its entries name only these cases.
+    pub fn open(given: Option<&Expectations>, cases: &[Case]) -> Result<Self, ExpectationsError> {
+        Ok(match given {
+            Some(Expectations::File(path)) => Self::Given(read(path, cases)?.0),
+            Some(Expectations::Builtin) => Self::Builtin,
+            Some(Expectations::None) | None => Self::None,
+        })
+    }
+
     /// The expectation file for a run's runtime; prints a note if there is no built-in one.
-    pub(super) fn resolve(
-        self,
-        info: &RunInfo,
-    ) -> Result<Option<ExpectationFile>, ExpectationsError> {
+    pub fn resolve(self, info: &RunInfo) -> Result<Option<ExpectationFile>, ExpectationsError> {
         let runtime = &info.runtime.runtime_name;
         match self {
-            Self::Given(Some(file)) => {
+            Self::Given(file) => {
                 if let Ok(known) = Known::parse(&file) {
                     require_runtime(&known, Path::new(&file.path), info)?;
                 }
                 Ok(Some(file))
             }
-            Self::Given(None) => Ok(None),
+            Self::None => Ok(None),
             Self::Builtin => {
                 let file = builtin_of(runtime);
                 if file.is_none() {

@@ -65,7 +65,12 @@ impl Exit {
             Self::Conformant if known == 0 => "no MUST is broken".to_owned(),
             Self::Conformant => format!("no MUST is broken, except {known} known to fail"),
             Self::NonConformant if report.count(Verdict::Fail) > 0 => {
-                "a MUST is broken".to_owned() + &all_known(report)
+                let mut faults = report.faults.iter();
+                let interrupted = faults.find(|fault| fault.starts_with("interrupted by "));
+                let interrupted = interrupted.map(|fault| format!("; {fault}"));
+                "a MUST is broken".to_owned()
+                    + &all_known(report)
+                    + &interrupted.unwrap_or_default()
             }
             Self::NonConformant => "an expected failure passed".to_owned(),
             Self::Usage => "wrong usage".to_owned(),

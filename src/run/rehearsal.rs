@@ -14,7 +14,6 @@ use super::outputs::Outputs;
 use super::{RunError, RunOptions, Target, Visibility, plan, run_plan};
 use crate::case::{Case, Need};
 use crate::drive::DriveOptions;
-use crate::history::ExpectationFile;
 use crate::model::{Behaviour, StreamSupport};
 use crate::oracle::Invariant;
 use crate::outcome::RunReport;
@@ -24,7 +23,7 @@ use crate::plan::{Planned, Selection};
 pub struct Rehearsal {
     pub target: Target,
     pub selection: Selection,
-    pub known: Option<ExpectationFile>,
+    pub known: ExpectationSource,
     /// Where to record the history.
     pub history: Option<PathBuf>,
     /// The treatment of the runtime and its node.
@@ -64,8 +63,13 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
     let planned = plan(cases, &options.selection, options.repeat)?;
     let outputs = Outputs::default();
     let mut outputs = outputs.with_history(rehearsal.history.as_deref(), &options.report)?;
-    let known = ExpectationSource::Given(rehearsal.known);
-    let (report, _) = run_plan(&options, known, planned, &mut outputs, Visibility::Silent)?;
+    let (report, _) = run_plan(
+        &options,
+        rehearsal.known,
+        planned,
+        &mut outputs,
+        Visibility::Silent,
+    )?;
     Ok(report)
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Format, RunError};
-use crate::case::{Case, Need, Requirement, Tier};
+use crate::case::{Case, Need, Requirement, Tier, successor};
 use crate::escape::{printable, printable_json};
 use crate::files;
 use crate::oracle::{INVARIANTS, Invariant};
@@ -242,12 +242,13 @@ fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<String> {
     };
     let filter = selection.filters.iter().find(|filter| !takes_any(filter))?;
     let is_part = |facts: &Facts<'_>| facts.matches_filter(filter, false);
-    let hint = match suggest(filter, &all) {
+    let hint = match (successor(filter), suggest(filter, &all)) {
+        (Some(ended), _) => ended,
         _ if all.iter().any(is_part) => {
             "with `--exact` a filter is a whole id or name, not a part or a pattern".to_owned()
         }
-        Some(meant) => format!("did you mean {meant}?"),
-        None => "`--list` shows all cases".to_owned(),
+        (_, Some(meant)) => format!("did you mean {meant}?"),
+        _ => "`--list` shows all cases".to_owned(),
     };
     Some(format!("`{filter}`; {hint}"))
 }

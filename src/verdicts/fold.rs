@@ -210,6 +210,7 @@ impl Verdicts {
         let known = &self.plan.known;
         let pause = self.ended.as_ref().and_then(|(_, end)| end.pause());
         let mut notes: Vec<_> = pause.into_iter().chain(known.notes()).collect();
+        notes.extend(outcomes.iter().filter_map(|it| known.near_miss(it)));
         notes.extend_from_slice(&self.plan.notes);
         RunReport {
             notes,

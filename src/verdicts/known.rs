@@ -13,6 +13,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
+use super::plan;
 use crate::case::wrong_yaml;
 use crate::history::{ExpectationFile, HostInstant};
 use crate::outcome::{Kind, Outcome, Seen, Verdict};
@@ -121,6 +122,20 @@ impl Known {
     pub fn expired(&self) -> impl Iterator<Item = &KnownFailure> {
         let here = self.known.iter().filter(|entry| self.concerns(entry));
         here.filter(|entry| entry.is_over(self.run.began))
+    }
+
+    /// A note on a failure of which the user's file lists another finding.
+    pub fn near_miss(&self, outcome: &Outcome) -> Option<String> {
+        let listed = self.of(&outcome.id).next();
+        listed.filter(|_| outcome.verdict == Verdict::Fail && self.path != plan::NAME)?;
+        let mut seen = outcome.seen.keys();
+        let found = seen.find(|seen| !self.lists(&outcome.id, seen))?;
+        let (path, id, kind) = (&self.path, &outcome.id, found.signature.kind.key());
+        let case = found.case.as_ref().map(|case| format!(" in {case}"));
+        let case = case.unwrap_or_default();
+        Some(format!(
+            "{path} lists {id}, but not with `finding: {kind}`{case}, which is new"
+        ))
     }
 
     /// The ids of all named cases and invariants.

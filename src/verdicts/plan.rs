@@ -79,7 +79,8 @@ pub(super) enum Readable {
 struct Embedded;
 
 /// The name of a built-in file in the history of a run.
-const NAME: &str = "built-in expectations";
+/// The path of the built-in expectations in messages.
+pub(super) const NAME: &str = "built-in expectations";
 
 /// Each file, with its parsed content. A run needs the one of its runtime, and the matrix makes
 /// hundreds of runs.

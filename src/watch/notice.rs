@@ -353,7 +353,8 @@ fn summary(totals: &Summary) -> String {
     );
     let _ = write!(
         text,
-        "\noutages of the stream: {outages}, {} in all, in which no event is missed\nrelists: {}",
+        "\noutages of the stream: {outages}; without a stream for {} in all, of which no event counts as \
+         missed\nrelists: {}",
         span(without),
         totals.relists
     );

@@ -18,10 +18,13 @@ use crate::report::cut;
 /// The maximum length of a text, in characters.
 const TEXT: usize = 60;
 
+/// A terminal with fewer columns than this is narrow.
+const NARROW: usize = 100;
+
 /// The columns, each with the minimum terminal width that shows it.
 const COLUMNS: [(&str, usize); 6] = [
     ("POD", 0),
-    ("CONTAINERS", 100),
+    ("CONTAINERS", NARROW),
     ("BY RELISTS", 0),
     ("BY EVENTS", 0),
     ("LAST EVENT", 80),
@@ -112,7 +115,7 @@ pub(super) fn lines(
     header.max_height(1);
     table.set_header(header);
     for pod in &sorted[..shown] {
-        let cells = COLUMNS.iter().zip(pod.cells(now));
+        let cells = COLUMNS.iter().zip(pod.cells(now, columns));
         let cells = cells.filter(|(column, _)| is_shown(column));
         let mut row = Row::from(cells.map(|(_, cell)| cell).collect::<Vec<_>>());
         row.max_height(1);
@@ -143,8 +146,19 @@ impl PodRow {
         self.containers = self.containers.max(status.containers.len());
     }
 
-    /// Their order is that of the columns.
-    fn cells(&self, now: HostInstant) -> [String; COLUMNS.len()] {
+    /// Their order is that of the columns. A narrow terminal shows no namespace, and of two beliefs
+    /// that differ only where they do.
+    fn cells(&self, now: HostInstant, columns: usize) -> [String; COLUMNS.len()] {
+        let is_narrow = columns < NARROW;
+        let without = |belief: &str, other: &str| {
+            let words = belief.split(", ");
+            let own = words.filter(|word| !other.split(", ").any(|it| it == *word));
+            let own = own.collect::<Vec<_>>().join(", ");
+            if !is_narrow || self.differs_since.is_none() || own.is_empty() {
+                return belief.to_owned();
+            }
+            own
+        };
         let known = |belief: &str| match belief {
             "" => "(unknown)".to_owned(),
             belief => belief.to_owned(),
@@ -157,11 +171,23 @@ impl PodRow {
             let since = now.since(since).as_secs();
             format!("NO, for {since} s")
         });
+        let name = if is_narrow {
+            let name = cut(&self.name, TEXT);
+            let (length, room) = (name.chars().count(), columns / 4);
+            let end = name.chars().skip(length.saturating_sub(room) + 1);
+            if length > room {
+                format!("…{}", end.collect::<String>())
+            } else {
+                name
+            }
+        } else {
+            format!("{}/{}", cut(&self.namespace, TEXT), cut(&self.name, TEXT))
+        };
         [
-            format!("{}/{}", cut(&self.namespace, TEXT), cut(&self.name, TEXT)),
+            name,
             self.containers.to_string(),
-            known(&self.by_relists),
-            known(&self.by_events),
+            known(&without(&self.by_relists, &self.by_events)),
+            known(&without(&self.by_events, &self.by_relists)),
             last.unwrap_or_else(|| "-".to_owned()),
             agree.unwrap_or_else(|| "yes".to_owned()),
         ]
@@ -240,6 +266,21 @@ mod tests {
         let columns: Vec<_> = columns.iter().map(|it| it.trim()).collect();
         assert_eq!(columns, ["POD", "CONTAINERS", "BY RELISTS", "LAST EVENT"]);
         assert!(lines[1].ends_with("STARTED app 59 s ago"), "{lines:#?}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_what_differs() {
+        let long = |nth: u32| PodRow {
+            name: format!("a-name-of-which-only-the-end-differs-{nth}"),
+            by_relists: "ready, app exited 137, init exited 0".to_owned(),
+            by_events: "ready, app running, init exited 0".to_owned(),
+            ..pod("", 1, Some(3))
+        };
+        let lines = lines(&pods([long(1), long(2)]), Profile::Cache, at(9), (60, 10));
+        assert!(lines[1].contains("end-differs-1"), "{lines:#?}");
+        assert!(lines[2].contains("end-differs-2"), "{lines:#?}");
+        assert!(lines[1].contains("app exited 137"), "{lines:#?}");
+        assert!(lines[1].contains("app running"), "{lines:#?}");
     }
 
     #[test]

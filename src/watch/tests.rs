@@ -49,7 +49,7 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
         disagreements: 0
         other violations: 0
         events that would make a kubelet panic: 0
-        outages of the stream: 0, 0.0 ms in all, in which no event is missed
+        outages of the stream: 0; without a stream for 0.0 ms in all, of which no event counts as missed
         relists: 44"#]]
     .assert_eq(&anstream::adapter::strip_str(&line(at(0), &summary)).to_string());
 }

@@ -139,8 +139,11 @@ fn a_finding_that_its_case_cannot_have_is_refused() {
             "it can have `event-out-of-order`",
         ],
     );
-    entry("SBX-01", "[missing-started, {kind: too-large, event: STOPPED}]")
-        .fails(2, &["SBX-01 cannot have the finding `too-large`"]);
+    entry(
+        "SBX-01",
+        "[missing-started, {kind: too-large, event: STOPPED}]",
+    )
+    .fails(2, &["SBX-01 cannot have the finding `too-large`"]);
     entry("SBX-02", "missing-started").fails(0, &[]);
     let judged = ["check", &failing(), "--expectations", "known.yaml"];
     entry("INV-02", "missing-stopped");

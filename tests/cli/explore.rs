@@ -44,7 +44,7 @@ fn the_same_seed_finds_the_same() {
         .fails(1, &[])
         .out;
     assert!(alone.contains(walk.lines().next().unwrap()), "{alone}");
-    assert!(alone.contains("\n1 walks, "), "{alone}");
+    assert!(alone.contains("\n1 walk, "), "{alone}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn what_was_left_out_for_want_of_leave_is_not_said_to_lack() {
         let mut lines = ended.out.lines();
         lines.find_map(|line| line.strip_prefix(&format!("left out, {why}: ")))
     };
-    let unasked = left_out("without --allow disruption").unwrap_or_else(|| panic!("{ended:#?}"));
+    let unasked = left_out("as --allow does not name it").unwrap_or_else(|| panic!("{ended:#?}"));
     let lacks = left_out("as the runtime or the node lacks it").unwrap_or_default();
     for need in ["host-pid", "monitor", "runtime-kill"] {
         let among = |words: &str| words.split(", ").any(|word| word == need);

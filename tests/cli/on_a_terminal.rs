@@ -101,7 +101,7 @@ fn a_watch_shows_a_table_of_pods_and_leaves_nothing_of_it() {
         let run = suite(["-r", &endpoint, SLOW]).start();
         watch.wait_for("table", |screen| {
             let mut lines = screen.lines().skip_while(|line| !is_header(line)).skip(1);
-            lines.any(|line| line.starts_with(" cri-event") && line.contains(" ready"))
+            lines.any(|line| line.starts_with(' ') && line.contains(" ready"))
         });
         assert_eq!(run.end().code, 0);
         watch.press(CTRL_C);

@@ -200,7 +200,8 @@ fn github_shows_new_failures_and_takes_nothing_else_for_a_command() {
     let [annotation] = active[..] else {
         panic!("{active:#?}");
     };
-    let title = "::error title=ORD-01 order%3A%3Acreated-started-stopped-deleted::missing-stopped: ";
+    let title =
+        "::error title=ORD-01 order%3A%3Acreated-started-stopped-deleted::missing-stopped: ";
     assert!(annotation.starts_with(title), "{annotation}");
     assert!(failed.out.contains("test ORD-01 order::"), "{failed:#?}");
     let passed = run(&[]).fails(0, &[]);

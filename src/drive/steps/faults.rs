@@ -13,7 +13,7 @@ use crate::case::{
 use crate::drive::probes::may_restart;
 use crate::drive::session::Session;
 use crate::drive::stream_error::StreamError;
-use crate::history::{Body, HostFact, Request, Signal};
+use crate::history::{Body, CONTINUED, HostFact, Request, Signal};
 use crate::host::{
     self, CommandError, Disturbance, Monitored, RuntimeCommands, RuntimeEnd, RuntimeEndError,
     RuntimeProcess,
@@ -137,7 +137,7 @@ impl Effect for FreezeMonitorStep {
         let of = format!("{}'s monitor {}", self.container, frozen.name());
         let waits = &ctx.case.waits;
         waits.record(format!("SIGSTOP to be sent to {of}"), true, Duration::ZERO);
-        let continued = format!("SIGCONT to be sent to {of}");
+        let continued = format!("{CONTINUED}{of}");
         let failed = format!("{of} was not continued");
         take_during(frozen, &self.steps, ctx, Some(continued), &failed).await
     }
