@@ -56,8 +56,8 @@
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
 //! | [`terminal`] | all output to the terminal | host, escape, queue |
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
-//! | [`cri`] | unary calls and subscriptions, and a server for both; the only module with gRPC | files, history, host, recorder |
-//! | [`model`] | a conformant runtime without containers, with optional defects | history, host, terminal, workload, cri |
+//! | [`cri`] | unary calls and subscriptions, a server for both, and a proxy; the only module with gRPC | files, history, host, recorder |
+//! | [`model`] | a conformant runtime without containers, with optional defects, and a relay that gives them to a real one | history, host, terminal, workload, cri |
 //! | [`catalogue`] | requirements, the cases and invariants that check them, defects, known failures and their pages | all above |
 //! | [`drive`] | executes the steps of a case, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |

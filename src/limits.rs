@@ -121,6 +121,18 @@ pub const SAME_SIGNAL: Duration = Duration::from_millis(100);
 /// The maximum size of a message, equal to that of the kubelet's client.
 pub const MESSAGE_BYTES: usize = 16 << 20;
 
+/// The flow-control window of a call through a relay, equal to that of the kubelet's client: a
+/// runtime waits for a consumer that does not read nearly as soon as without the relay.
+pub const RELAY_WINDOW_BYTES: u32 = 64 << 10;
+
+/// The maximum number of calls in progress on one connection through a relay. A kubelet has some
+/// ten; of one method that hangs, it has one more for each pod and deadline.
+pub const RELAYED_CALLS: u32 = 10_000;
+
+/// The maximum size of the headers, and of the trailers, of a call through a relay: a runtime's
+/// error has some hundred bytes, and up to some ten kilobytes with the output of a hook.
+pub const RELAYED_HEADER_BYTES: u32 = 1 << 20;
+
 /// The maximum number of entries queued for the slowest reader. A case that blocks in a call for 30
 /// s sees at most 1,000 entries a second from its neighbours.
 pub const HISTORY_ENTRIES: usize = 100_000;

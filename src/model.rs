@@ -31,6 +31,6 @@ pub use behaviour::{
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
 pub use event_bus::HookContext;
 pub use live::{Model, ServeError, serve};
-pub use relay::Relay;
+pub use relay::{Effect, FaultyCalls, Relay};
 pub use sandboxes::FAULTY;
 pub use timer_queue::Random;

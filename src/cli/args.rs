@@ -7,6 +7,7 @@
 )]
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,13 +17,16 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::mistakes;
 use super::reports::{CompareArgs, GateArgs, MatrixReportArgs, SchemaArg};
 use super::sonobuoy::SonobuoyArgs;
+use crate::case::did_you_mean;
 use crate::catalogue::Catalogue;
 use crate::doctor::DoctorOptions;
 use crate::explore::ExploreOptions;
+use crate::history::StatusCode;
+use crate::history::messages::METHODS;
 use crate::limits::duration;
 use crate::matrix::MatrixOptions;
 use crate::measure::MeasureOptions;
-use crate::model::{NamedFault, fault_named, faults};
+use crate::model::{Effect, FaultyCalls, NamedFault, fault_named, faults};
 use crate::run::{CheckOptions, EXIT_CODES, RunOptions};
 use crate::watch::WatchOptions;
 
@@ -175,7 +179,7 @@ pub(super) enum Command {
     ///
     /// Creates its own pods, as a run does, and removes them. Takes some minutes.
     Measure(MeasureOptions),
-    /// Report whether this node is fit for Evented PLEG, and whether it is enabled at both ends.
+    /// Report whether this node is fit for Evented PLEG, and has it enabled at both ends.
     ///
     /// Read-only. Exit codes: 0 ready, 1 not ready, 3 cannot tell.
     Doctor(DoctorOptions),
@@ -185,6 +189,11 @@ pub(super) enum Command {
         #[arg(long, value_name = "ENDPOINT")]
         listen: String,
     },
+    /// Put a faulty runtime before a kubelet or another consumer.
+    ///
+    /// Serves a socket, and passes all calls to the runtime unchanged, but those that --defect or
+    /// --call changes.
+    Relay(RelayArgs),
     /// List the defects that the model can simulate
     Defects,
     /// Verify that every defect is detected, and every case can fail.
@@ -242,8 +251,72 @@ pub(super) enum ArchiveFormat {
     DockerArchive,
 }
 
-/// How to reach the runtime.
+/// The socket of a relay, and its faults beside defects.
 #[derive(Debug, Args)]
+pub(super) struct RelayArgs {
+    /// The socket to create, such as unix:///tmp/relay.sock
+    #[arg(long, value_name = "ENDPOINT")]
+    pub(super) listen: String,
+    /// Let calls of these methods be late, fail or hang, such as ListContainers
+    #[arg(
+        long,
+        value_name = "METHOD",
+        value_delimiter = ',',
+        requires = "effect"
+    )]
+    #[arg(value_parser = method)]
+    call: Vec<String>,
+    /// Pass their answers on later by this time, such as 5s; a plain number is seconds
+    #[arg(long, value_parser = duration, allow_negative_numbers = true)]
+    #[arg(group = "effect", requires = "call")]
+    delay: Option<Duration>,
+    /// Answer them with this gRPC code, such as UNAVAILABLE; the runtime does not get them
+    #[arg(long, value_name = "CODE", value_parser = code, group = "effect", requires = "call")]
+    fail: Option<StatusCode>,
+    /// Never answer them; the runtime does not get them
+    #[arg(long, group = "effect", requires = "call")]
+    hang: bool,
+    /// Only the N-th, 2N-th and further calls of each method [default: 1/1]
+    #[arg(long, value_name = "1/N", value_parser = rate, requires = "call")]
+    rate: Option<NonZeroU64>,
+}
+
+impl RelayArgs {
+    pub(super) fn faulty(&self) -> Option<FaultyCalls> {
+        let effect = match (self.delay, self.fail) {
+            (Some(delay), _) => Effect::Delay(delay),
+            (_, Some(code)) => Effect::Fail(code),
+            (None, None) if self.hang => Effect::Hang,
+            (None, None) => return None,
+        };
+        let every = self.rate.unwrap_or(NonZeroU64::MIN);
+        Some(FaultyCalls::new(&self.call, effect, every))
+    }
+}
+
+fn method(name: &str) -> Result<String, String> {
+    let mut methods = METHODS.split(' ');
+    if methods.any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let hint = did_you_mean(name, METHODS.split(' '));
+    Err(hint.unwrap_or_else(|| "it is no method of the CRI, such as ContainerStatus".to_owned()))
+}
+
+fn code(name: &str) -> Result<StatusCode, String> {
+    let code = StatusCode::named(name).filter(|code| *code != StatusCode::OK);
+    code.ok_or_else(|| "it is no code of a failure in gRPC, such as NOT_FOUND".to_owned())
+}
+
+fn rate(text: &str) -> Result<NonZeroU64, &'static str> {
+    let number = text
+        .strip_prefix("1/")
+        .and_then(|number| number.parse().ok());
+    number.ok_or("write it as 1/20, for each twentieth call")
+}
+
+/// How to reach the runtime.
+#[derive(Clone, Debug, Args)]
 pub(super) struct ConnectionArgs {
     /// The runtime's socket, such as unix:///run/containerd/containerd.sock; or `model` for the
     /// built-in model runtime, which needs no root and runs no real containers
@@ -256,7 +329,7 @@ pub(super) struct ConnectionArgs {
     #[arg(env = "IMAGE_SERVICE_ENDPOINT", hide_short_help = true)]
     #[arg(help_heading = "Runtime")]
     pub(super) image_endpoint: Option<String>,
-    /// Give the model these defects; `defects` lists them
+    /// Give the model, or `relay`, these defects; `defects` lists them
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     #[arg(value_parser = defect, hide_short_help = true)]
     #[arg(help_heading = "Runtime")]
@@ -282,7 +355,7 @@ pub(super) struct ConnectionArgs {
 /// A defect that a relay can inject, or none.
 pub(super) type Injected = Option<NamedFault>;
 
-fn injected(name: &str) -> Result<Injected, String> {
+pub(super) fn injected(name: &str) -> Result<Injected, String> {
     if name == "none" {
         return Ok(None);
     }

@@ -9,7 +9,7 @@ use clap::builder::StyledStr;
 use clap_mangen::Man;
 use tokio::runtime::Runtime;
 
-use super::args::{ArchiveFormat, Cli, Command};
+use super::args::{ArchiveFormat, Cli, Command, ConnectionArgs, RelayArgs, injected};
 use super::{Fault, chain, mistakes, reports, sonobuoy, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
@@ -23,7 +23,7 @@ use crate::history::RunId;
 use crate::host::{self, LogDirectory};
 use crate::matrix::MatrixOptions;
 use crate::measure::measure;
-use crate::model::{self, Behaviour, ServeError};
+use crate::model::{self, Behaviour, Relay, ServeError};
 use crate::run::{self, Endpoints, Exit, Output, RunError, RunOptions, Target};
 use crate::watch::{WatchOptions, watch};
 use crate::workload::{Image, imported_name};
@@ -35,7 +35,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Sonobuoy(args)) => sonobuoy::execute(cli, args),
         Some(Command::Cleanup { run_id, log_dir }) => {
             let run = run_id.as_deref().map(RunId::from);
-            cleanup(&connected(cli)?, run.as_ref(), log_dir.as_deref())
+            cleanup(
+                &connected(cli, &cli.connection)?,
+                run.as_ref(),
+                log_dir.as_deref(),
+            )
         }
         Some(Command::Image {
             output,
@@ -64,6 +68,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Measure(options)) => Ok(measure(&target(cli)?, options)?),
         Some(Command::Doctor(options)) => diagnose(cli, options),
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
+        Some(Command::Relay(args)) => serve_relay(cli, args),
         Some(Command::Defects) => print(reports::defects()?.as_bytes()),
         Some(Command::Matrix(options)) => try_defects(cli, options),
         Some(Command::Explore(options)) => take_walks(cli, options),
@@ -124,7 +129,7 @@ pub(super) fn watch_node(cli: &Cli, options: &WatchOptions) -> Result<Exit, Faul
 }
 
 fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
-    let endpoints = match connected(cli) {
+    let endpoints = match connected(cli, &cli.connection) {
         // That no usual socket can be used is a finding, and not the user's mistake.
         Err(fault) if fault.exit == Exit::Undecided => Err(fault.in_one_line()),
         endpoints => Ok(endpoints?),
@@ -177,12 +182,11 @@ fn write_pages(catalogue: &Catalogue, directory: &Path) -> Result<Exit, Fault> {
 /// The runtime under test; prints a note if it was chosen by default.
 fn target(cli: &Cli) -> Result<Target, Fault> {
     target::require_date(host::now())?;
-    resolved(cli)
+    resolved(cli, &cli.connection)
 }
 
-fn resolved(cli: &Cli) -> Result<Target, Fault> {
-    let (target, note) =
-        target::resolve(&cli.connection, cli.options_of_run().drive.timeout_scale)?;
+fn resolved(cli: &Cli, connection: &ConnectionArgs) -> Result<Target, Fault> {
+    let (target, note) = target::resolve(connection, cli.options_of_run().drive.timeout_scale)?;
     if let Some(note) = note {
         terminal::say(&note);
     }
@@ -190,20 +194,44 @@ fn resolved(cli: &Cli) -> Result<Target, Fault> {
 }
 
 /// The endpoints of a runtime that is already running.
-fn connected(cli: &Cli) -> Result<Endpoints, Fault> {
-    match resolved(cli)? {
+fn connected(cli: &Cli, connection: &ConnectionArgs) -> Result<Endpoints, Fault> {
+    match resolved(cli, connection)? {
         Target::Runtime(endpoints) => Ok(endpoints),
         Target::Model { .. } | Target::Relayed { .. } => Err(RunError::Unserved.into()),
     }
 }
 
 fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
-    let usage = |fault: &dyn std::error::Error| Fault::usage(chain(fault));
-    let endpoint: Endpoint = listen.parse().map_err(|fault| usage(&fault))?;
+    let endpoint = socket(listen)?;
     target::require_date(host::now())?;
-    match model::serve(&endpoint, behaviour) {
+    served(model::serve(&endpoint, behaviour))
+}
+
+fn serve_relay(cli: &Cli, args: &RelayArgs) -> Result<Exit, Fault> {
+    let endpoint = socket(&args.listen)?;
+    let mut connection = cli.connection.clone();
+    let mut defects: Vec<_> = connection.inject.drain(..).flatten().collect();
+    for defect in connection.defect.drain(..) {
+        let refused = |fault| Fault::usage(format!("--defect {}: {fault}", defect.name));
+        defects.extend(injected(defect.name).map_err(refused)?);
+    }
+    let real = connected(cli, &connection)?;
+    if [&real.runtime, &real.images].contains(&&endpoint) {
+        let fault = format!("{endpoint} is the runtime's own: choose another path for --listen");
+        return Err(Fault::usage(fault));
+    }
+    let relay = Relay::new(real.runtime, real.images, real.deadline, &defects);
+    served(relay.serve(&endpoint, args.faulty()))
+}
+
+fn socket(listen: &str) -> Result<Endpoint, Fault> {
+    listen.parse().map_err(|fault| Fault::usage(chain(&fault)))
+}
+
+fn served(ended: Result<(), ServeError>) -> Result<Exit, Fault> {
+    match ended {
         Ok(()) => Ok(Exit::Conformant),
-        Err(fault @ ServeError::Listen(_)) => Err(usage(&fault)),
+        Err(fault @ ServeError::Listen(_)) => Err(Fault::usage(chain(&fault))),
         Err(fault) => Err(Fault::undecided(chain(&fault))),
     }
 }

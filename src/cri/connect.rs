@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
@@ -63,9 +64,21 @@ pub enum ConnectError {
 /// frame.
 pub(super) type AbortToken = CancellationToken;
 
-struct Connector {
+/// Makes connections for a client of HTTP/2.
+#[derive(Clone)]
+pub(super) struct Connector {
     dial: Arc<Dial>,
     abort: AbortToken,
+}
+
+impl Connector {
+    /// A connector to this endpoint.
+    pub(super) fn new(endpoint: &Endpoint) -> Self {
+        Self {
+            dial: Arc::new(Dial::Direct(endpoint.clone())),
+            abort: AbortToken::new(),
+        }
+    }
 }
 
 /// The way to reach the runtime.
@@ -100,7 +113,7 @@ impl Service<Uri> for Connector {
     fn call(&mut self, _: Uri) -> Self::Future {
         let (dial, abort) = (self.dial.clone(), self.abort.clone());
         Box::pin(async move {
-            let stream = dial.dial().await?;
+            let stream = tokio::time::timeout(limits::CONNECT_DEADLINE, dial.dial()).await??;
             let aborted = Box::pin(abort.clone().cancelled_owned());
             Ok(TokioIo::new(AbortableConnection {
                 stream,
@@ -115,10 +128,16 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-struct AbortableConnection {
+pub(super) struct AbortableConnection {
     stream: Box<dyn Stream>,
     abort: AbortToken,
     aborted: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Connection for AbortableConnection {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
 }
 
 impl AsyncRead for AbortableConnection {

@@ -1,6 +1,7 @@
 //! A CRI server for any [`Backend`]: both services of `runtime.v1`, as far as the suite needs them.
 //! All other methods are UNIMPLEMENTED.
 
+mod proxy;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,8 @@ use tonic::{Code, Response, Status};
 
 use super::client::BytesCodec;
 use super::listener::{AnyAuthority, Incoming, Listener};
+pub use proxy::{Intercept, proxy};
+
 use crate::history::messages::{self, RequestError};
 use crate::history::{CallFault, Event, Reply, Request, Unreadable};
 use crate::limits;
@@ -42,8 +45,12 @@ pub trait Backend: Send + Sync + 'static {
 
 /// The server cannot accept connections any more.
 #[derive(Debug, thiserror::Error)]
-#[error("serve the CRI: {0}")]
-pub struct ServerError(#[from] tonic::transport::Error);
+pub enum ServerError {
+    #[error("serve the CRI: {0}")]
+    Transport(#[from] tonic::transport::Error),
+    #[error("accept a connection: {0}")]
+    Accept(#[from] std::io::Error),
+}
 
 /// Serves a backend to all clients, until this is dropped.
 pub async fn serve<B: Backend>(

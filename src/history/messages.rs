@@ -34,6 +34,15 @@ const IMAGE_METHODS: [&str; 5] = [
     "PullImage",
     "RemoveImage",
 ];
+/// The methods of both services, with those that the suite never calls.
+pub const METHODS: &str = "Attach CheckpointContainer CheckpointPod ContainerStats ContainerStatus \
+    CreateContainer Exec ExecSync GetContainerEvents ImageFsInfo ImageStatus ListContainerStats \
+    ListContainers ListImages ListMetricDescriptors ListPodSandbox ListPodSandboxMetrics \
+    ListPodSandboxStats PodSandboxStats PodSandboxStatus PortForward PullImage RemoveContainer \
+    RemoveImage RemovePodSandbox ReopenContainerLog RestorePod RunPodSandbox RuntimeConfig \
+    StartContainer Status StopContainer StopPodSandbox StreamContainerStats StreamContainers \
+    StreamImages StreamPodSandboxMetrics StreamPodSandboxStats StreamPodSandboxes \
+    UpdateContainerResources UpdatePodSandboxResources UpdateRuntimeConfig Version";
 /// How many items one message of a streamed list has at most: few, so that there are several.
 const BATCH: usize = 2;
 

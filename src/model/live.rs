@@ -275,18 +275,28 @@ async fn run_timers(shared: Arc<Shared>) {
 
 /// Serves a model until SIGINT or SIGTERM.
 pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError> {
+    listen(endpoint, "the model runtime", async |listener| {
+        let seed = host::now().realtime_ns.unsigned_abs();
+        cri::serve(Arc::new(Model::start(behaviour, seed)), listener).await
+    })
+}
+
+/// Serves at a socket until SIGINT or SIGTERM.
+pub(super) fn listen(
+    endpoint: &Endpoint,
+    name: &str,
+    serve: impl AsyncFnOnce(&mut Listener) -> Result<(), ServerError>,
+) -> Result<(), ServeError> {
     let reactor = Reactor::real()?;
     let served = reactor.runtime().block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut listener = Listener::bind(endpoint).await?;
-        let seed = host::now().realtime_ns.unsigned_abs();
-        let model = Arc::new(Model::start(behaviour, seed));
         terminal::say(&format!(
-            "the model runtime listens on {endpoint}; press Ctrl-C to stop it"
+            "{name} listens on {endpoint}; press Ctrl-C to stop it"
         ));
         tokio::select! {
-            served = cri::serve(model, &mut listener) => Ok(served?),
+            served = serve(&mut listener) => Ok(served?),
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),
         }

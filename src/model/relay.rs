@@ -1,6 +1,9 @@
 //! A proxy between a client and a real runtime that injects defects.
 
+use std::num::NonZeroU64;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OnceCell, mpsc};
@@ -12,7 +15,9 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use super::behaviour::{Answer, Delivery, EventHook, ReplyHook};
 use super::defects::{Fault, NamedFault};
 use super::event_bus::{HookState, apply_hooks};
-use crate::cri::{Backend, Client, ConnectError, Endpoint, events};
+use super::live::{ServeError, listen};
+use crate::cri::{self, Backend, Client, ConnectError, Endpoint, Intercept, events};
+use crate::history::messages::{RequestError, decode_request};
 use crate::history::{CallFault, Event, Reply, Request, StatusCode, StreamEnd};
 use crate::host;
 
@@ -25,6 +30,52 @@ pub struct Relay {
     client: OnceCell<Client>,
     events: Vec<EventHook>,
     replies: Vec<ReplyHook>,
+    faulty: Option<FaultyCalls>,
+}
+
+/// The calls of some methods that are not answered as the runtime does.
+#[derive(Debug)]
+pub struct FaultyCalls {
+    effect: Effect,
+    /// Only each N-th call of a method is faulty.
+    every: NonZeroU64,
+    /// The methods, each with the number of its calls so far.
+    calls: Vec<(String, AtomicU64)>,
+}
+
+/// The fault of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    /// The answer of the runtime comes later by this.
+    Delay(Duration),
+    /// The runtime does not get the call; the answer is this code.
+    Fail(StatusCode),
+    /// The runtime does not get the call; it is never answered.
+    Hang,
+}
+
+impl FaultyCalls {
+    /// The N-th, 2N-th and further calls of each of these methods, by its name in the CRI.
+    pub fn new(methods: &[String], effect: Effect, every: NonZeroU64) -> Self {
+        let calls = methods
+            .iter()
+            .cloned()
+            .zip(std::iter::repeat_with(AtomicU64::default));
+        Self {
+            effect,
+            every,
+            calls: calls.collect(),
+        }
+    }
+
+    /// Counts a call; returns its fault, if it has one.
+    fn next(&self, method: &str) -> Option<Effect> {
+        let (_, calls) = self.calls.iter().find(|(name, _)| name == method)?;
+        let number = calls.fetch_add(1, Ordering::Relaxed) + 1;
+        number
+            .is_multiple_of(self.every.get())
+            .then_some(self.effect)
+    }
 }
 
 impl Relay {
@@ -43,6 +94,7 @@ impl Relay {
             client: OnceCell::new(),
             events: Vec::new(),
             replies: Vec::new(),
+            faulty: None,
         };
         for defect in defects {
             match defect.fault {
@@ -52,6 +104,15 @@ impl Relay {
             }
         }
         relay
+    }
+
+    /// Serves it at a socket, for any client, until SIGINT or SIGTERM.
+    pub fn serve(self, endpoint: &Endpoint, faulty: Option<FaultyCalls>) -> Result<(), ServeError> {
+        let name = format!("the relay to {}", self.runtime);
+        let relay = Arc::new(Self { faulty, ..self });
+        listen(endpoint, &name, async |listener| {
+            cri::proxy(relay, listener).await
+        })
     }
 
     async fn client(&self) -> Result<&Client, CallFault> {
@@ -67,20 +128,8 @@ impl Backend for Relay {
     type Events = Pin<Box<dyn Stream<Item = Result<Event, CallFault>> + Send>>;
 
     async fn call(&self, request: Request) -> Result<Reply, CallFault> {
-        let mut answer = Answer {
-            after: Some(Duration::ZERO),
-            result: self.client().await?.call(&request).await,
-        };
-        for hook in &self.replies {
-            hook(&request, &mut answer);
-        }
-        match answer.after {
-            Some(Duration::ZERO) => {}
-            // The delay is the defect itself: nothing else ends this wait.
-            Some(after) => tokio::time::sleep_until(Instant::now() + after).await,
-            None => std::future::pending().await,
-        }
-        answer.result
+        let answer = self.client().await?.call(&request).await;
+        self.alter(&request, answer).await
     }
 
     async fn subscribe(&self, deadline: Option<Duration>) -> Result<Self::Events, CallFault> {
@@ -94,6 +143,60 @@ impl Backend for Relay {
         // Not awaited: a runtime may answer no sooner than with its first event.
         tokio::spawn(forward(self.runtime.clone(), deadline, relayed));
         Ok(Box::pin(UnboundedReceiverStream::new(received)))
+    }
+}
+
+impl Intercept for Relay {
+    fn endpoints(&self) -> [&Endpoint; 2] {
+        [&self.runtime, &self.images]
+    }
+
+    fn decodes(&self, method: &str) -> bool {
+        if method == "GetContainerEvents" {
+            return !self.events.is_empty();
+        }
+        let is_known = || {
+            !matches!(
+                decode_request(method, &[]),
+                Err(RequestError::UnknownMethod)
+            )
+        };
+        !self.replies.is_empty() && is_known()
+    }
+
+    async fn admit(&self, method: &str) -> Result<Duration, CallFault> {
+        match self.faulty.as_ref().and_then(|faulty| faulty.next(method)) {
+            None => Ok(Duration::ZERO),
+            Some(Effect::Delay(delay)) => Ok(delay),
+            Some(Effect::Fail(code)) => Err(CallFault {
+                code,
+                message: "a fault of the relay".to_owned(),
+                deadline: Duration::ZERO,
+            }),
+            // Until the caller cancels the call.
+            Some(Effect::Hang) => std::future::pending().await,
+        }
+    }
+
+    async fn alter(
+        &self,
+        request: &Request,
+        result: Result<Reply, CallFault>,
+    ) -> Result<Reply, CallFault> {
+        let mut answer = Answer {
+            after: Some(Duration::ZERO),
+            result,
+        };
+        for hook in &self.replies {
+            hook(request, &mut answer);
+        }
+        match answer.after {
+            Some(Duration::ZERO) => {}
+            // The delay is the defect itself: nothing else ends this wait.
+            Some(after) => tokio::time::sleep_until(Instant::now() + after).await,
+            None => std::future::pending().await,
+        }
+        answer.result
     }
 }
 
@@ -158,5 +261,109 @@ fn unreachable(fault: &ConnectError) -> CallFault {
         code: StatusCode::UNAVAILABLE,
         message: fault.to_string(),
         deadline: Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cri::Listener;
+    use crate::history::SandboxSpec;
+    use crate::host::Reactor;
+    use crate::model::{Behaviour, Model, fault_named};
+
+    const FIVE: Duration = Duration::from_secs(5);
+
+    /// Serves a relay to a model in this process; a client of it, and its endpoint.
+    async fn relayed(defects: &[&str], faulty: Option<FaultyCalls>) -> (Client, Endpoint) {
+        let (real, mut listener) = Listener::in_process("real");
+        let model = Arc::new(Model::start(Behaviour::default(), 0));
+        tokio::spawn(async move { cri::serve(model, &mut listener).await });
+        let defects: Vec<_> = defects
+            .iter()
+            .filter_map(|name| fault_named(name))
+            .collect();
+        let relay = Relay::new(real.clone(), real, FIVE, &defects);
+        let relay = Arc::new(Relay { faulty, ..relay });
+        let (endpoint, mut listener) = Listener::in_process("relay");
+        tokio::spawn(async move { cri::proxy(relay, &mut listener).await });
+        let client = Client::connect(&endpoint, &endpoint, FIVE).await;
+        (client.unwrap(), endpoint)
+    }
+
+    fn faulty(method: &str, effect: Effect, every: u64) -> FaultyCalls {
+        let every = NonZeroU64::new(every).unwrap();
+        FaultyCalls::new(&[method.to_owned()], effect, every)
+    }
+
+    /// The code and the duration in seconds of some calls to a relay.
+    async fn codes<const N: usize>(client: &Client, calls: [Request; N]) -> [(StatusCode, u64); N] {
+        let mut all = [(StatusCode::OK, 0); N];
+        for (it, request) in all.iter_mut().zip(&calls) {
+            let began = host::now();
+            let answer = client.call(request).await;
+            let code = answer.map_or_else(|fault| fault.code, |_| StatusCode::OK);
+            *it = (code, host::elapsed(began).as_secs());
+        }
+        all
+    }
+
+    #[test]
+    fn calls_of_a_method_are_late_fail_or_hang() {
+        let list = Request::ListImages;
+        let (ok, unavailable) = (StatusCode::OK, StatusCode::UNAVAILABLE);
+        let late = StatusCode::DEADLINE_EXCEEDED;
+        let three = Duration::from_secs(3);
+        for (effect, every, expected) in [
+            (Effect::Delay(three), 1, [(ok, 3), (ok, 0), (ok, 3)]),
+            (Effect::Delay(three), 2, [(ok, 0), (ok, 0), (ok, 3)]),
+            (
+                Effect::Fail(unavailable),
+                1,
+                [(unavailable, 0), (ok, 0), (unavailable, 0)],
+            ),
+            (
+                Effect::Fail(unavailable),
+                2,
+                [(ok, 0), (ok, 0), (unavailable, 0)],
+            ),
+            (Effect::Hang, 1, [(late, 5), (ok, 0), (late, 5)]),
+            (Effect::Hang, 2, [(ok, 0), (ok, 0), (late, 5)]),
+        ] {
+            Reactor::simulated().unwrap().runtime().block_on(async {
+                let (client, _) = relayed(&[], Some(faulty("ListImages", effect, every))).await;
+                let found = codes(&client, [list.clone(), Request::Version, list.clone()]).await;
+                assert_eq!(found, expected, "{effect:?} {every}");
+            });
+        }
+    }
+
+    #[test]
+    fn defects_change_events_and_answers_of_other_clients() {
+        Reactor::simulated().unwrap().runtime().block_on(async {
+            let (client, endpoint) =
+                relayed(&["no-sandbox", "no-status-of-a-stopped-sandbox"], None).await;
+            let mut stream = events(&endpoint, None).await.unwrap();
+            let mut next = tokio::spawn(async move { stream.next().await });
+            // Until the stream is open.
+            let (event, id) = loop {
+                let run = Request::RunSandbox(Arc::new(SandboxSpec::default()));
+                let Reply::Sandbox(id) = client.call(&run).await.unwrap() else {
+                    panic!("a sandbox is run");
+                };
+                if let Ok(next) = tokio::time::timeout(FIVE, &mut next).await {
+                    break (next.unwrap().unwrap().unwrap(), id);
+                }
+                client.call(&Request::RemoveSandbox(id)).await.unwrap();
+            };
+            assert_eq!(event.sandbox, None);
+            let status = Request::SandboxStatus(id.clone());
+            assert!(client.call(&status).await.is_ok());
+            client.call(&Request::StopSandbox(id)).await.unwrap();
+            assert_eq!(
+                client.call(&status).await.unwrap_err().code,
+                StatusCode::UNKNOWN
+            );
+        });
     }
 }

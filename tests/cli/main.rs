@@ -23,6 +23,7 @@ mod preflight;
 mod profiles;
 #[path = "../support/pty.rs"]
 mod pty;
+mod relay;
 mod removal;
 mod reports;
 mod rerun;

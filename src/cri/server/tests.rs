@@ -18,9 +18,9 @@ use crate::recorder::Recorder;
 
 /// Gives prepared replies, and records the requests.
 #[derive(Default)]
-struct Scripted {
+pub(super) struct Scripted {
     asked: Mutex<Vec<Request>>,
-    answers: Mutex<VecDeque<Result<Reply, CallFault>>>,
+    pub(super) answers: Mutex<VecDeque<Result<Reply, CallFault>>>,
     events: Vec<Result<Event, CallFault>>,
 }
 
@@ -274,7 +274,7 @@ fn others() -> Vec<(Request, Reply)> {
     calls
 }
 
-fn version() -> RuntimeVersion {
+pub(super) fn version() -> RuntimeVersion {
     RuntimeVersion {
         runtime_name: "name".to_owned(),
         runtime_version: "1".to_owned(),
