@@ -263,7 +263,14 @@ fn conformance(reports: &[NamedReport], profile: Profile, required: Required) ->
         } else {
             format!(", {}", listed(&standing.broken))
         };
-        (ruling, format!("{}{broken}", standing.verdict))
+        let failed = report.outcomes.iter();
+        let mut failed = failed.filter(|it| it.verdict == Verdict::Fail);
+        let hint = if standing.musts.failed > 0 && failed.all(|it| it.hint.is_some()) {
+            "; all are known: run with --expectations builtin"
+        } else {
+            ""
+        };
+        (ruling, format!("{}{broken}{hint}", standing.verdict))
     })
 }
 

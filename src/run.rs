@@ -131,6 +131,13 @@ pub fn read_requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, load:
     Ok(load::requirements(cases)?)
 }
 
+/// Reports a mistake in the options that can be found without the runtime.
+pub fn validate(options: &RunOptions, cases: &[Case]) -> Result<(), RunError> {
+    ExpectationSource::open(options.report.expectations.as_ref(), cases)?;
+    plan(cases.to_vec(), &options.selection, options.repeat)?;
+    Ok(())
+}
+
 /// Runs the selected cases and returns the exit code.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     if !kubelet::is_short_enough(options) {

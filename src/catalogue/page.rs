@@ -6,6 +6,7 @@ use std::fmt::Write;
 use rust_embed::RustEmbed;
 
 use super::Catalogue;
+use crate::case::did_you_mean;
 
 #[derive(RustEmbed)]
 #[folder = "ci/findings"]
@@ -27,6 +28,25 @@ impl Catalogue {
             Some(as_issue(&text, &self.failures(runtime, page)))
         });
         pages.collect()
+    }
+
+    /// The page of this name, or why it is not one page.
+    pub fn issue(&self, name: &str) -> Result<String, String> {
+        if let [page] = &self.findings(name)[..] {
+            return Ok(page.clone());
+        }
+        let is_it = |path: &String| path.split_once('/').is_some_and(|(_, page)| page == name);
+        let alike: Vec<String> = Self::finding_paths().filter(is_it).collect();
+        if !alike.is_empty() {
+            let alike = alike.join(" or ");
+            return Err(format!(
+                "several runtimes have a page `{name}`: name {alike}"
+            ));
+        }
+        let all: Vec<String> = Self::finding_paths().chain(Self::finding_names()).collect();
+        let near = did_you_mean(name, all.iter().map(String::as_str));
+        let help = near.unwrap_or_else(|| "one is `containerd/oom-reason-lost`".to_owned());
+        Err(format!("there is no page `{name}` about a defect; {help}"))
     }
 
     /// The names of all pages.
@@ -95,7 +115,7 @@ fn without_relative_links(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{as_issue, without_relative_links};
+    use super::{Catalogue, as_issue, without_relative_links};
 
     #[test]
     fn a_page_becomes_an_issue() {
@@ -107,6 +127,27 @@ mod tests {
             "# It fails\n\nSee that, [this](https://a.b/c).\n\n* ORD-01: it fails\n\n\
              * ORD-01: why\n\n## Evidence\n"
         );
+    }
+
+    #[test]
+    fn an_issue_is_one_page() {
+        let catalogue = Catalogue::new(Vec::new(), Vec::new(), Vec::new());
+        for (name, expected) in [
+            ("of-no-runtime", Err("there is no page")),
+            ("oom-reason-lots", Err("did you mean `oom-reason-lost`?")),
+            (
+                "oom-reason-lost",
+                Err("containerd/oom-reason-lost or cri-o/oom-reason-lost"),
+            ),
+            ("cri-o/oom-reason-lost", Ok("# CRI-O: ")),
+            ("panic-without-sandbox", Ok("# CRI-O: ")),
+        ] {
+            let issue = catalogue.issue(name);
+            let ((Ok(found), Ok(part)) | (Err(found), Err(part))) = (&issue, expected) else {
+                panic!("{name}: {issue:?}");
+            };
+            assert!(found.contains(part), "{name}: {found}");
+        }
     }
 
     #[test]

@@ -154,17 +154,7 @@ pub(super) enum Command {
     ///
     /// For example ORD-02, INV-15, R17, Complete, missing-stopped, cache, order or drop-stopped; or
     /// a page about a defect of a runtime, as an issue of its project.
-    Explain {
-        /// Its id or name
-        #[arg(required_unless_present = "pages")]
-        id: Option<String>,
-        /// Cases of a file or directory instead of the built-in ones
-        #[arg(long, value_name = "PATH")]
-        cases: Option<PathBuf>,
-        /// Write all that can be explained to a directory, as Markdown pages of an mdBook
-        #[arg(long, value_name = "DIR", conflicts_with = "id")]
-        pages: Option<PathBuf>,
-    },
+    Explain(ExplainArgs),
     /// Stream a node's pod events, the lifecycle events a kubelet derives from them, and the rules
     /// they break.
     ///
@@ -249,6 +239,23 @@ pub(super) enum ArchiveFormat {
     OciArchive,
     /// For ctr, docker, podman
     DockerArchive,
+}
+
+/// What to explain, and where.
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// Its id or name
+    #[arg(required_unless_present = "pages")]
+    pub(super) id: Option<String>,
+    /// Cases of a file or directory instead of the built-in ones
+    #[arg(long, value_name = "PATH")]
+    pub(super) cases: Option<PathBuf>,
+    /// Write all that can be explained to a directory, as Markdown pages of an mdBook
+    #[arg(long, value_name = "DIR", conflicts_with = "id")]
+    pub(super) pages: Option<PathBuf>,
+    /// Print a page about a defect of one runtime alone, to be filed as an issue
+    #[arg(long, conflicts_with = "pages")]
+    pub(super) issue: bool,
 }
 
 /// The socket of a relay, and its faults beside defects.

@@ -9,7 +9,7 @@ use clap::builder::StyledStr;
 use clap_mangen::Man;
 use tokio::runtime::Runtime;
 
-use super::args::{ArchiveFormat, Cli, Command, ConnectionArgs, RelayArgs, injected};
+use super::args::{ArchiveFormat, Cli, Command, ConnectionArgs, ExplainArgs, RelayArgs, injected};
 use super::{Fault, chain, mistakes, reports, sonobuoy, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
@@ -56,14 +56,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Show {
             history, filters, ..
         }) => show(history, filters),
-        Some(Command::Explain { id, cases, pages }) => {
-            let cases = cases.as_deref().or(cli.run.cases.as_deref());
-            let catalogue = catalogue(cases)?;
-            match pages {
-                Some(directory) => write_pages(&catalogue, directory),
-                None => explain(&catalogue, id.as_deref().unwrap_or_default()),
-            }
-        }
+        Some(Command::Explain(args)) => explain(cli, args),
         Some(Command::Watch(options)) => watch_node(cli, options),
         Some(Command::Measure(options)) => Ok(measure(&target(cli)?, options)?),
         Some(Command::Doctor(options)) => diagnose(cli, options),
@@ -115,6 +108,7 @@ pub(super) fn run_cases(cli: &Cli, reports: Option<&Path>) -> Result<Exit, Fault
         run::list(cases, &requirements, selection, format, &mut listed)?;
         return print(&listed);
     }
+    run::validate(&options, &cases)?;
     options.target = target(cli)?;
     Ok(run::run(&options, cases)?)
 }
@@ -164,9 +158,19 @@ fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {
     ))
 }
 
-fn explain(catalogue: &Catalogue, id: &str) -> Result<Exit, Fault> {
-    let columns = terminal::columns().unwrap_or(usize::MAX);
-    let text = catalogue.explain(id, columns).map_err(Fault::usage)?;
+fn explain(cli: &Cli, args: &ExplainArgs) -> Result<Exit, Fault> {
+    let cases = args.cases.as_deref().or(cli.run.cases.as_deref());
+    let catalogue = catalogue(cases)?;
+    if let Some(directory) = &args.pages {
+        return write_pages(&catalogue, directory);
+    }
+    let id = args.id.as_deref().unwrap_or_default();
+    let text = if args.issue {
+        catalogue.issue(id).map_err(Fault::usage)?
+    } else {
+        let columns = terminal::columns().unwrap_or(usize::MAX);
+        catalogue.explain(id, columns).map_err(Fault::usage)?
+    };
     print(text.as_bytes())
 }
 

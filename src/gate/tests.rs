@@ -94,6 +94,20 @@ fn a_run_that_skipped_everything_is_no_pass() {
 }
 
 #[test]
+fn failures_that_are_all_known_are_accepted_by_an_option() {
+    let failed = |hint: Option<&str>| Outcome {
+        hint: hint.map(str::to_owned),
+        ..one(Verdict::Fail)
+    };
+    let text = "profiles: {cache: known-failures}";
+    let option = "run with --expectations builtin";
+    check(text, vec![failed(Some("a race"))], Fail, option);
+    let both = vec![failed(Some("a race")), failed(None)];
+    let gate = judged(text, &[input("r.json", both)]);
+    assert!(!gate.text().contains(option), "{}", gate.text());
+}
+
+#[test]
 fn a_run_with_injected_defects_decides_nothing() {
     let with = |name| {
         let mut given = input(name, vec![one(Verdict::Pass)]);

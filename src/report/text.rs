@@ -173,7 +173,7 @@ pub(super) fn judgement(verdict: Verdict) -> &'static str {
         Verdict::Pass => "passed",
         Verdict::Fail => "failed: the runtime broke a rule",
         Verdict::Known => "known to fail, by the expectation file",
-        Verdict::UnexpectedPass => "passed, though the expectation file lists it as failing",
+        Verdict::UnexpectedPass => "unexpectedly passed",
         Verdict::Error => "undecided",
         Verdict::Skip => "skipped",
         Verdict::Inconclusive => "inconclusive: the situation under test did not arise",

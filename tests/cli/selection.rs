@@ -226,6 +226,27 @@ fn what_cannot_be_explained_is_reported() {
         ""
     );
     suite(["explain"]).run().fails(2, &["error:", "<ID>"]);
+    suite(["explain", "stp-03"])
+        .run()
+        .fails(2, &["it has ended", "part of STP-02"]);
+    let issue = |name| suite(["explain", "--issue", name]).run();
+    issue("oom-reason-lost").fails(2, &["name containerd/oom-reason-lost or cri-o/"]);
+    let one = issue("cri-o/oom-reason-lost").succeeds();
+    assert!(
+        one.starts_with("# CRI-O: ") && !one.contains("# containerd"),
+        "{one}"
+    );
+}
+
+/// A mistake in the command line is reported as one, also where there is no runtime.
+#[test]
+fn arguments_are_checked_before_the_endpoint() {
+    let nowhere = ["-r", "unix:///no/such/socket"];
+    let mistaken = |args: &[&str]| suite([&nowhere[..], args].concat()).run();
+    mistaken(&["STP-03"]).fails(4, &["no case matches `STP-03`; it has ended"]);
+    mistaken(&["--expectations", "no-such.yaml"]).fails(2, &["read the expectation file"]);
+    mistaken(&["ORD-01", "check"]).fails(2, &["a command stands before all filters"]);
+    mistaken(&["ORD-01"]).fails(3, &["/no/such/socket"]);
 }
 
 #[test]
