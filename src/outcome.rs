@@ -91,7 +91,7 @@ impl fmt::Display for Verdict {
             Self::Fail => "fail",
             Self::Known => "known",
             Self::UnexpectedPass => "unexpected pass",
-            Self::Error => "error",
+            Self::Error => "undecided",
             Self::Skip => "skip",
             Self::Inconclusive => "inconclusive",
         })

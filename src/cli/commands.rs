@@ -332,7 +332,10 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
     })?;
     match &swept.failures[..] {
         [] if any => Ok(Exit::Conformant),
-        [] => print(b"nothing to remove\n"),
+        [] => {
+            let of_run = run.map(|run| format!(" of run {}", printable(run.as_str())));
+            print(format!("nothing to remove{}\n", of_run.unwrap_or_default()).as_bytes())
+        }
         failures => Err(Fault::undecided(format!(
             "not removed:\n  {}\nrestart the runtime, then run this again",
             failures.join("\n  ")
@@ -405,7 +408,7 @@ fn manual(directory: &Path) -> Result<Exit, Fault> {
 
 fn show(history: &Path, filters: &[String]) -> Result<Exit, Fault> {
     let (text, damage) = run::timeline(history, filters)?;
-    let printed = print(text.as_bytes())?;
+    let printed = print(fitted(&text).as_bytes())?;
     damage.map_or(Ok(printed), |damage| Err(RunError::from(damage).into()))
 }
 

@@ -260,8 +260,9 @@ impl BackgroundRelist {
     /// that wait at the same time.
     pub fn begin(session: &Arc<Session>) -> Self {
         let session = session.clone();
-        let (client, metrics) = (session.client().clone(), session.metrics().clone());
-        let mut pleg = LivePleg::new(client, metrics, session.labels());
+        let client = session.client().clone().showing_only(session.labels());
+        // As a kubelet, it lists all objects of the node.
+        let mut pleg = LivePleg::new(client, session.metrics().clone(), Labels::new());
         session.take_requests(pleg.requests());
         let task = tokio::spawn(async move {
             let mut period = tokio::time::interval(Generic::PERIOD);

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::options::ListStreaming;
 use crate::cri::{self, Client, ConnectError, Endpoint};
 use crate::history::{
-    Body, CallFault, CaseRun, ContainerId, ContainerState, Reply, Request, StatusCode,
+    Body, CallFault, CaseRun, ContainerId, ContainerState, Labels, Reply, Request, StatusCode,
 };
 use crate::host::{BootTicks, Kernel, LogDirectory, OwnId, OwnIds};
 use crate::limits;
@@ -28,6 +28,8 @@ pub struct RecordingClient {
     pub recorder: Recorder,
     /// How the lists of all later calls are asked for.
     pub(super) list_streaming: ListStreaming,
+    /// The labels of objects that alone are kept of a list.
+    only: Labels,
     /// The calls that have not ended, those of all clones among them.
     under_way: TaskTracker,
     /// The ids of sandboxes and containers, of all clones.
@@ -165,6 +167,7 @@ impl RecordingClient {
             client,
             recorder,
             list_streaming: ListStreaming::Off,
+            only: Labels::new(),
             under_way,
             ids: Arc::default(),
             effects: Arc::default(),
@@ -187,6 +190,14 @@ impl RecordingClient {
     /// From now on no id owns a process: a runtime of another user may name ids of root's.
     pub fn own_no_processes(&self) {
         self.ids().is_other_users = true;
+    }
+
+    /// The same client, of whose lists only objects with these labels are recorded and returned.
+    pub fn showing_only(self, labels: Labels) -> Self {
+        Self {
+            only: labels,
+            ..self
+        }
     }
 
     /// Another client with the same history and a connection of its own.
@@ -240,7 +251,12 @@ impl RecordingClient {
         let this = self.clone();
         let creation = self.before(&request);
         let sent = self.under_way.spawn(async move {
-            let answer = this.client.exchange(&request, message, deadline).await;
+            let mut answer = this.client.exchange(&request, message, deadline).await;
+            let listed = answer.result.as_mut().ok();
+            if listed.is_some_and(|reply| reply.leave_out_others(&this.only)) {
+                // The recorder encodes what is left.
+                answer.message.clear();
+            }
             this.count(&request, &answer.result, deadline.is_none());
             let result = this.admit(answer.result, creation);
             this.recorder.record(Body::CallEnded {

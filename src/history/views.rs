@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{
     Body, CallFault, CaseRun, ContainerId, ContainerMetadata, ContainerSpec, Entry, Event,
-    EventKind, HostInstant, Observer, POD_UID_LABEL, PodUid, Reply, Request, SandboxId,
+    EventKind, HostInstant, Labels, Observer, POD_UID_LABEL, PodUid, Reply, Request, SandboxId,
     SandboxListing, SandboxMetadata, SandboxSpec, Seq, StreamEnd, SubscriptionId,
 };
 use crate::limits::EVENTS_OF_A_KIND;
@@ -360,10 +360,49 @@ fn container(
     }
 }
 
+impl Reply {
+    /// Removes the objects without these labels from a list; returns whether there were any.
+    pub fn leave_out_others(&mut self, labels: &Labels) -> bool {
+        let mut others = false;
+        let mut is_own = |of: &Labels| {
+            let is_own = labels.iter().all(|(key, value)| of.get(key) == Some(value));
+            others |= !is_own;
+            is_own
+        };
+        match self {
+            Self::Sandboxes(listed) => listed.retain(|it| is_own(&it.labels)),
+            Self::Containers(listed) => listed.retain(|it| is_own(&it.labels)),
+            _ => {}
+        }
+        others
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::history::{CaseHistory, Event, HostInstant, PodUid, RuntimeNanos, Seq};
+
+    #[test]
+    fn a_list_keeps_the_objects_with_the_labels() {
+        let labels = |pairs: &[(&str, &str)]| -> Labels {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect()
+        };
+        let listing = |of: &[(&str, &str)]| SandboxListing {
+            labels: labels(of),
+            ..SandboxListing::default()
+        };
+        let own = listing(&[("run", "a"), ("app", "web")]);
+        let all = vec![own.clone(), listing(&[("run", "b")]), listing(&[])];
+        let mut reply = Reply::Sandboxes(all.clone());
+        assert!(!reply.leave_out_others(&Labels::new()));
+        assert_eq!(reply, Reply::Sandboxes(all));
+        assert!(reply.leave_out_others(&labels(&[("run", "a")])));
+        assert_eq!(reply, Reply::Sandboxes(vec![own]));
+    }
 
     /// A stream that repeats each event without end takes no memory without end, and none of its
     /// kinds is lost.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Fault;
 use crate::history::{
-    CallFault, ContainerId, ContainerState, Event, EventKind, NamespaceMode, Reply, Request,
-    SandboxState, StatusCode,
+    CallFault, ContainerId, ContainerState, Event, EventKind, Labels, NamespaceMode, Reply,
+    Request, SandboxState, StatusCode,
 };
 use crate::model::behaviour::EventHook;
 use crate::model::{
@@ -103,6 +103,16 @@ defects! { REPLIES:
     }
     "list-is-behind" answers(answer) {
         if let Ok(Reply::Containers(listed)) = &mut answer.result {
+            for listed in listed {
+                listed.state = behind(listed.state);
+            }
+        }
+    }
+    "list-of-all-is-behind" answers(request, answer) {
+        let of_all = Request::containers(None, Labels::new());
+        if let Ok(Reply::Containers(listed)) = &mut answer.result
+            && *request == of_all
+        {
             for listed in listed {
                 listed.state = behind(listed.state);
             }
