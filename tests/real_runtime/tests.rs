@@ -229,7 +229,7 @@ pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &No
     removes(&node.suite(&["cleanup", "--run-id", &run]).run().succeeds());
     leaves_nothing(node, &run);
     let again = node.suite(&["cleanup", "--run-id", &run]).run().succeeds();
-    assert_eq!(again, "nothing to remove\n");
+    assert!(again.starts_with("nothing to remove of run "), "{again}");
 }
 
 #[track_caller]
