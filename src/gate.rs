@@ -314,7 +314,7 @@ fn skipped(reports: &[NamedReport], skips: &Skips) -> Vec<Row> {
     max.into_iter().chain(never).collect()
 }
 
-/// Tells that a report has no such case or area, and the name that it has and that resembles it.
+/// The finding that a report lacks a case or area, with the most similar name that it has.
 fn missing(wanted: &str, report: &Document) -> String {
     let names = report.outcomes.iter();
     let areas = names.clone().filter_map(|it| it.name.split_once("::"));
