@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use policy::{Forbidden, LatencyLimits, Required, Skips, Watched};
 
-use crate::case::did_you_mean;
+use crate::case::{Tier, did_you_mean, load};
 use crate::outcome::{Profile, Verdict, WatchTotals, is_invariant};
 use crate::report::{CaseOutcome, Document, Markdown, NamedReport, Rate, cut, junit, span};
 
@@ -56,6 +56,9 @@ pub enum Unusable {
     /// A run is given twice, and would count twice.
     #[error("{0} and {1} are reports on the same run; give each once")]
     Repeated(String, String),
+    /// The policy has a name that neither the suite nor a report has.
+    #[error("`skips`: there is no case or area `{0}`{1}")]
+    UnknownName(String, String),
     #[error("the policy has `baseline`; give reports to compare with as --baseline REPORT...")]
     NoBaseline,
     #[error("--baseline needs `baseline: {{alpha: 0.05}}` in the policy")]
@@ -79,6 +82,13 @@ pub fn judge(
         (None, [_, ..]) => return Err(Unusable::NoComparison),
         _ => {}
     }
+    if let Some(unknown) = policy
+        .skips
+        .as_ref()
+        .and_then(|it| unknown_name(it, reports))
+    {
+        return Err(unknown);
+    }
     let mut rows = vec![decided(reports)];
     let is_altered = |it: &&[NamedReport]| it.iter().any(|it| it.report.injected().is_some());
     rows.extend(
@@ -89,6 +99,7 @@ pub fn judge(
     );
     let profiles = policy.profiles.iter();
     rows.extend(profiles.map(|(profile, required)| conformance(reports, *profile, *required)));
+    rows.extend(policy.tier.map(|least| tier(reports, least)));
     if let Some(max) = policy.max_known {
         rows.extend([known(reports, max), expired(reports)]);
     }
@@ -274,6 +285,23 @@ fn conformance(reports: &[NamedReport], profile: Profile, required: Required) ->
     })
 }
 
+/// The rule that a run had all cases of a tier.
+fn tier(reports: &[NamedReport], least: Tier) -> Row {
+    row("tier", format!("at least {least}"), reports, |report| {
+        if report.watch.is_some() {
+            return (Ruling::CannotTell, "a watch runs no cases".to_owned());
+        }
+        // A run without a tier selected all cases.
+        let tier = report.tier.as_deref().unwrap_or("full");
+        let ruling = match serde_json::from_value::<Tier>(tier.into()) {
+            Ok(tier) if tier >= least && !report.partial => Ruling::Pass,
+            _ => Ruling::Fail,
+        };
+        let part = if report.partial { "a part of " } else { "" };
+        (ruling, format!("{part}{tier}"))
+    })
+}
+
 fn known(reports: &[NamedReport], max: usize) -> Row {
     row("known", format!("at most {max}"), reports, |report| {
         let known = ids(report, |outcome| outcome.verdict == Verdict::Known);
@@ -306,7 +334,7 @@ fn skipped(reports: &[NamedReport], skips: &Skips) -> Vec<Row> {
                 is_of(outcome, wanted) && is_skipped(outcome) && !skips.except.contains(&outcome.id)
             });
             if all.is_empty() {
-                return (Ruling::Fail, missing(wanted, report));
+                return (Ruling::Fail, "not in the report".to_owned());
             }
             (at_most(skipped.len(), 0), counted(&skipped))
         })
@@ -314,13 +342,19 @@ fn skipped(reports: &[NamedReport], skips: &Skips) -> Vec<Row> {
     max.into_iter().chain(never).collect()
 }
 
-/// The finding that a report lacks a case or area, with the most similar name that it has.
-fn missing(wanted: &str, report: &Document) -> String {
-    let names = report.outcomes.iter();
-    let areas = names.clone().filter_map(|it| it.name.split_once("::"));
-    let known = names.map(|it| it.id.as_str()).chain(areas.map(|it| it.0));
-    let hint = did_you_mean(wanted, known).map(|hint| format!("; {hint}"));
-    format!("not in the report{}", hint.unwrap_or_default())
+/// A name in `skips` that is neither that of a built-in case or area nor in a report.
+fn unknown_name(skips: &Skips, reports: &[NamedReport]) -> Option<Unusable> {
+    let cases = load::embedded().expect("a test reads the built-in cases");
+    let built_in = cases.iter().map(|it| (&*it.id, &*it.name));
+    let outcomes = reports.iter().flat_map(|it| &it.report.outcomes);
+    let both = built_in.chain(outcomes.map(|it| (&*it.id, &*it.name)));
+    let known = both.flat_map(|(id, name)| [id, name.split_once("::").map_or(name, |it| it.0)]);
+    let known: BTreeSet<&str> = known.collect();
+    let mut names = skips.never.iter().chain(&skips.except);
+    let unknown = names.find(|name| !known.contains(name.as_str()))?;
+    let hint = did_you_mean(unknown, known.into_iter());
+    let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+    Some(Unusable::UnknownName(unknown.clone(), hint))
 }
 
 fn watched(reports: &[NamedReport], limits: &Watched) -> Vec<Row> {

@@ -8,28 +8,29 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
-use crate::case::{did_you_mean, wrong_yaml};
+use crate::case::{Tier, did_you_mean, wrong_yaml};
 use crate::checks::duration::Span;
 use crate::outcome::{Conformance, Limit, Profile};
 use crate::verdicts::{Versions, builtin};
 use crate::yaml;
 
 /// The requirements on each report. Independent of the policy, a report in which nothing was
-/// decided
-/// passes no gate.
+/// decided passes no gate.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     default,
     rename_all = "kebab-case",
-    expecting = "a policy: a mapping with `profiles`, `max-known`, `skips`, `watch`, `latencies`, \
-                 `flakes`, `forbidden-versions` or `baseline`"
+    expecting = "a policy: a mapping with `profiles`, `tier`, `max-known`, `skips`, `watch`, \
+                 `latencies`, `flakes`, `forbidden-versions` or `baseline`"
 )]
 #[schemars(title = "policy", rename = "policy")]
 pub struct Policy {
     /// The least verdict in a profile.
     #[schemars(extend("propertyNames" = {"enum": Profile::ALL}))]
     pub profiles: BTreeMap<Profile, Required>,
+    /// The least tier of which each run must have all cases.
+    pub tier: Option<Tier>,
     /// How many cases and invariants may be known to fail. No entry of the expectation file may
     /// have expired.
     pub max_known: Option<usize>,

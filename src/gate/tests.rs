@@ -8,7 +8,7 @@ use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, propte
 
 use super::{Gate, Policy, Ruling, Unusable, judge};
 use crate::history::RunId;
-use crate::outcome::{Conformance, Limit, Outcome, Profile, RunReport, Verdict};
+use crate::outcome::{Conformance, Limit, Outcome, Profile, RunReport, Verdict, WatchTotals};
 use crate::report::fixture::{fixture, outcome};
 use crate::report::{Document, NamedReport, WorstLatency};
 
@@ -175,17 +175,55 @@ fn required_case_missing_or_skipped() {
     check("skips: {never: [stop, STP-01]}", pass(), Pass, "");
     check("skips: {never: [oom]}", pass(), Fail, "not in the report");
     check(
-        "skips: {never: [sotp]}",
+        "skips: {never: [STP-02], max: 1}",
         pass(),
         Fail,
-        "did you mean `stop`?",
+        "not in the report",
     );
-    check(
-        "skips: {never: [STP-02]}",
-        pass(),
-        Fail,
-        "did you mean `STP-01`?",
-    );
+}
+
+#[test]
+fn a_policy_names_cases_of_the_suite_or_of_a_report() {
+    let judged = |text| {
+        let own = vec![
+            one(Verdict::Pass),
+            outcome("MIN-01", "mine::a", Verdict::Pass),
+        ];
+        judge(&policy(text), &[input("r.json", own)], &[])
+    };
+    assert!(judged("skips: {never: [MIN-01, mine], except: [STP-04]}").is_ok());
+    let unknown = [
+        (
+            "skips: {never: [sotp]}",
+            "there is no case or area `sotp`; did you mean `stop`?",
+        ),
+        (
+            "skips: {never: [mine], except: [STP-4]}",
+            "there is no case or area `STP-4`; did you mean `STP-04`?",
+        ),
+    ];
+    for (text, expected) in unknown {
+        let fault = judged(text).unwrap_err().to_string();
+        assert!(fault.ends_with(expected), "{fault}");
+    }
+}
+
+#[test]
+fn runs_of_a_smaller_tier_or_of_a_part_fail() {
+    let of = |tier: Option<&str>, partial| {
+        let mut run = input("r.json", vec![one(Verdict::Pass)]);
+        run.report.tier = tier.map(str::to_owned);
+        run.report.partial = partial;
+        judged("tier: core", &[run])
+    };
+    assert_eq!(of(Some("smoke"), false).ruling(), Fail);
+    assert_eq!(of(Some("core"), false).ruling(), Pass);
+    assert_eq!(of(Some("core"), true).ruling(), Fail);
+    assert_eq!(of(Some("full"), false).ruling(), Pass);
+    assert_eq!(of(None, false).ruling(), Pass);
+    let mut watch = input("w.json", vec![one(Verdict::Pass)]);
+    watch.report.watch = Some(WatchTotals::default());
+    assert_eq!(judged("tier: core", &[watch]).ruling(), CannotTell);
 }
 
 #[test]
