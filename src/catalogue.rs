@@ -167,15 +167,10 @@ impl Catalogue {
         }
         let mut known = self.known();
         known.extend(Self::finding_paths());
-        let forms = [
-            id.to_ascii_uppercase(),
-            id.to_ascii_lowercase(),
-            id.to_owned(),
-        ];
-        let mut forms = forms.iter();
-        let help = case::successor(id).or_else(|| {
-            forms.find_map(|it| case::did_you_mean(it, known.iter().map(String::as_str)))
-        });
+        let is_filter = id.contains(':');
+        let help = case::successor(id)
+            .or_else(|| is_filter.then(|| format!("`--list {id}` shows the cases of a filter")))
+            .or_else(|| case::did_you_mean(id, known.iter().map(String::as_str)));
         Err(UnknownId {
             id: id.to_owned(),
             help: help.unwrap_or_else(|| "`--list` and `defects` list all".to_owned()),

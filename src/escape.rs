@@ -53,6 +53,47 @@ pub fn printable_json(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// Appends `text`, wrapped between words at `width` columns; lines after the first are indented. A
+/// longer word is not broken, and no line begins with a command of a CI system, which skips the
+/// blanks before it.
+pub fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
+    let safe = printable(text);
+    let mut column = to.chars().rev().take_while(|c| *c != '\n').count();
+    for (nth, word) in safe.split(' ').enumerate() {
+        let length = word.chars().count();
+        let is_command = word.starts_with("::") || word.starts_with("##");
+        if nth > 0 && column + 1 + length > width && !is_command {
+            to.truncate(to.trim_end_matches(' ').len());
+            let _ = write!(to, "\n{:indent$}", "");
+            column = indent;
+        } else if nth > 0 {
+            to.push(' ');
+            column += 1;
+        }
+        to.push_str(word);
+        column += length;
+    }
+}
+
+/// The text, wrapped for a terminal with these columns, lines after the first indented by two.
+pub fn wrapped(text: &str, columns: usize) -> String {
+    let mut lines = String::new();
+    wrap(&mut lines, text, columns, 2);
+    lines
+}
+
+/// The lines of a text, each wrapped for a terminal with these columns; those after the first of a
+/// line are indented by two more.
+pub fn fitted(text: &str, columns: usize) -> String {
+    let mut fitted = String::new();
+    for line in text.lines() {
+        let blanks = line.len() - line.trim_start_matches(' ').len();
+        wrap(&mut fitted, line, columns, blanks + 2);
+        fitted.push('\n');
+    }
+    fitted
+}
+
 fn escaped(
     text: &str,
     is_unprintable: impl Fn(char) -> bool,

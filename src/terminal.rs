@@ -20,7 +20,7 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unicode_width::UnicodeWidthChar;
 
-use crate::escape::{printable, printable_lines, printable_styled};
+use crate::escape::{fitted, printable, printable_lines, printable_styled};
 use crate::host;
 use crate::queue::Queue;
 
@@ -78,8 +78,22 @@ pub fn print_styled(text: &str) -> io::Result<()> {
     print_now(&coloured(&printable_styled(text), choice))
 }
 
-/// Prints a message of one or more lines to standard error.
+/// Prints a text that ends with a line break, on a terminal wrapped.
+pub fn print_wrapped(text: &str) -> io::Result<()> {
+    match columns() {
+        Some(columns) => print(&fitted(text, columns)),
+        None => print(text),
+    }
+}
+
+/// Prints a message of one or more lines to standard error, on a terminal wrapped.
 pub fn say(text: &str) {
+    if io::stderr().is_terminal() {
+        let (columns, _) = error_size();
+        let text = fitted(text, columns);
+        let _ = STATUS.aside(|| say_now(&printable_lines(&text)));
+        return;
+    }
     let _ = STATUS.aside(|| say_now(&(printable_lines(text) + "\n")));
 }
 

@@ -20,6 +20,8 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
 }
 
 pub fn parser(text: &str) -> Result<Deserializer<'_>, Error> {
+    // Editors on Windows begin a file with this mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let collections = text.matches(['[', '{']).count();
     let directives = text.lines().filter(|line| line.starts_with('%')).count();
     if collections + directives > COLLECTIONS {

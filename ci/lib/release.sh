@@ -117,6 +117,8 @@ make_tar_gz() {
   folder=$(mktemp -d)
   cp -a "$stage" "$folder/$name"
   cp README.md LICENSE CHANGELOG.md SECURITY.md "$folder/$name"
+  mkdir "$folder/$name/ci"
+  cp -r ci/README.md ci/book ci/findings ci/policies "$folder/$name/ci"
   chmod -R u=rwX,go=rX "$folder"
   reproducible_tar --directory "$folder" "$name" | gzip -9n >"$artifacts/$name.tar.gz"
   rm -r "$folder"

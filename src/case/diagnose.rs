@@ -193,6 +193,7 @@ pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Dia
     if message.starts_with(SEVERAL_DOCUMENTS) {
         span = locate_second_document(text);
     }
+    let span = span.map(|span| quoted(text, span.start, &message).unwrap_or(span));
     let at_tab = |span: &Range<usize>| text[span.start..].starts_with('\t');
     let (message, help) = if span.as_ref().is_some_and(at_tab) {
         (
@@ -208,6 +209,21 @@ pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Dia
         message,
         help,
     }
+}
+
+/// The value that a message about a type quotes first, behind the mapping to which the parser
+/// points.
+fn quoted(text: &str, from: usize, message: &str) -> Option<Range<usize>> {
+    let is_of_type = message.starts_with('`') || message.starts_with("there is no ");
+    let value = message.split('`').nth(1).filter(|_| is_of_type)?;
+    let is_whole = |at: usize| {
+        let before = text[from..at].trim_end_matches([' ', '"', '\'']);
+        let after = text[at + value.len()..].chars().next();
+        before.ends_with([':', '[', '{', ',', '-']) && !after.is_some_and(char::is_alphanumeric)
+    };
+    let mut places = text[from..].match_indices(value).map(|(at, _)| from + at);
+    let at = places.find(|at| is_whole(*at))?;
+    Some(at..at + value.len())
 }
 
 /// The error of the YAML parser about any file: the message, the line with a caret, and a
@@ -327,11 +343,10 @@ fn with_known_words(objection: &str, rest: &str) -> (String, Option<String>) {
     (format!("{objection}{word}"), Some(help))
 }
 
-/// Advice to use the known word that is nearest to an unknown one, if one is near.
+/// Advice to use the known word that is nearest to an unknown one, in any case, if one is near.
 pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let (distance, nearest) = known
-        .map(|known| (strsim::osa_distance(word, known), known))
-        .min()?;
+    let distance = |known: &str| strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase());
+    let (distance, nearest) = known.map(|known| (distance(known), known)).min()?;
     (distance <= 1 + word.chars().count() / 4).then(|| format!("did you mean `{nearest}`?"))
 }
 

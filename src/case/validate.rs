@@ -175,8 +175,13 @@ fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
                 format!("`{id}` is no id for a case in `{}`", place.area),
             )
             .help(format!("put the file into a folder `{folder}`; {OWN_IDS}")),
-        // A folder of another name is an area of the user.
-        None if !AREAS.iter().any(|(_, folder)| *folder == place.area) => {}
+        // A later version may have an area with this prefix.
+        None if !AREAS.iter().any(|(_, folder)| *folder == place.area) => found
+            .error_at(
+                "id",
+                format!("`{id}` has three letters, as the ids of the suite"),
+            )
+            .help(OWN_IDS),
         None => {
             let known = AREAS.iter().map(|(prefix, _)| *prefix);
             let help = did_you_mean(prefix, known.clone()).unwrap_or_else(|| {

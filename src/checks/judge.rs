@@ -247,7 +247,11 @@ fn end_of_stream(history: &CaseHistory, by: Seq) -> Option<(Seq, String)> {
 
 /// The reason why a missing event proves nothing.
 fn unread(awaited: &str, held_up: Duration) -> String {
-    format!("{awaited} has not come, and the suite itself was held up for {held_up:?} meanwhile")
+    let below_ms = Duration::from_nanos(u64::from(held_up.subsec_nanos()) % 1_000_000);
+    let held_up = held_up.saturating_sub(below_ms);
+    format!(
+        "{awaited} was awaited in vain, and the suite itself was held up for {held_up:?} meanwhile"
+    )
 }
 
 /// The awaited event or state, with the wait's bound if it had one.

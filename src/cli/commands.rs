@@ -24,10 +24,10 @@ use crate::host::{self, LogDirectory};
 use crate::matrix::MatrixOptions;
 use crate::measure::measure;
 use crate::model::{self, Behaviour, Relay, ServeError};
-use crate::run::{self, Endpoints, Exit, Output, RunError, RunOptions, Target};
+use crate::run::{self, Endpoints, Exit, Format, Output, RunError, RunOptions, Target};
+use crate::terminal;
 use crate::watch::{WatchOptions, watch};
 use crate::workload::{Image, imported_name};
-use crate::{report, terminal};
 
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     match &cli.command {
@@ -62,15 +62,20 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Doctor(options)) => diagnose(cli, options),
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
         Some(Command::Relay(args)) => serve_relay(cli, args),
-        Some(Command::Defects) => print(reports::defects()?.as_bytes()),
+        Some(Command::Defects) => print_wrapped(&reports::defects()?),
         Some(Command::Matrix(options)) => try_defects(cli, options),
         Some(Command::Explore(options)) => take_walks(cli, options),
         Some(Command::Compare(args)) => {
-            reports::compare(args).and_then(|(text, exit)| print(text.as_bytes()).map(|_| exit))
+            let (text, exit) = reports::compare(args)?;
+            match args.format {
+                Output::Text => print_wrapped(&text),
+                Output::Json => print(text.as_bytes()),
+            }
+            .map(|_| exit)
         }
         Some(Command::Gate(args)) => {
             let (text, exit) = reports::gate(args)?;
-            print(fitted(&text).as_bytes()).map(|_| exit)
+            print_wrapped(&text).map(|_| exit)
         }
         Some(Command::MatrixReport(args)) => print(reports::matrix_report(args)?.as_bytes()),
         Some(Command::Schema { of }) => print(reports::schema(*of).as_bytes()),
@@ -106,7 +111,10 @@ pub(super) fn run_cases(cli: &Cli, reports: Option<&Path>) -> Result<Exit, Fault
         let requirements = run::read_requirements(options.cases.as_deref())?;
         let format = options.report.look.format;
         run::list(cases, &requirements, selection, format, &mut listed)?;
-        return print(&listed);
+        return match format {
+            Format::Json => print(&listed),
+            _ => print_wrapped(&String::from_utf8_lossy(&listed)),
+        };
     }
     run::validate(&options, &cases)?;
     options.target = target(cli)?;
@@ -129,12 +137,12 @@ fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
         endpoints => Ok(endpoints?),
     };
     let found = examine(endpoints.as_ref().map_err(String::as_str), options)?;
-    let text = if options.json || options.format == Output::Json {
-        reports::diagnosis(&found)
+    let printed = if options.json || options.format == Output::Json {
+        print(reports::diagnosis(&found).as_bytes())
     } else {
-        fitted(&found.text())
+        print_wrapped(&found.text())
     };
-    print(text.as_bytes()).map(|_| found.exit())
+    printed.map(|_| found.exit())
 }
 
 fn take_walks(cli: &Cli, options: &ExploreOptions) -> Result<Exit, Fault> {
@@ -323,7 +331,7 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
             let (mut any, mut printed) = (false, Ok(Exit::Conformant));
             while let Some(line) = received.recv().await {
                 any = true;
-                printed = printed.and(print((printable(&line) + "\n").as_bytes()));
+                printed = printed.and(print_wrapped(&(printable(&line) + "\n")));
             }
             printed.map(|_| any)
         };
@@ -408,7 +416,7 @@ fn manual(directory: &Path) -> Result<Exit, Fault> {
 
 fn show(history: &Path, filters: &[String]) -> Result<Exit, Fault> {
     let (text, damage) = run::timeline(history, filters)?;
-    let printed = print(fitted(&text).as_bytes())?;
+    let printed = print_wrapped(&text)?;
     damage.map_or(Ok(printed), |damage| Err(RunError::from(damage).into()))
 }
 
@@ -416,12 +424,9 @@ pub(super) fn print_help(help: &StyledStr) -> Result<Exit, Fault> {
     printed(terminal::print_styled(&help.ansi().to_string()))
 }
 
-/// The text, wrapped if it is for a terminal.
-fn fitted(text: &str) -> String {
-    match terminal::columns() {
-        Some(columns) => report::fitted(text, columns),
-        None => text.to_owned(),
-    }
+/// Prints a text for people, wrapped on a terminal.
+fn print_wrapped(text: &str) -> Result<Exit, Fault> {
+    printed(terminal::print_wrapped(text))
 }
 
 fn print(text: &[u8]) -> Result<Exit, Fault> {

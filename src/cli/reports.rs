@@ -29,7 +29,7 @@ pub(super) struct CompareArgs {
     after: PathBuf,
     /// How to print; json is one object
     #[arg(long, value_enum, default_value_t = Output::Text)]
-    format: Output,
+    pub(super) format: Output,
 }
 
 #[derive(Debug, Args)]

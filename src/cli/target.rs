@@ -89,8 +89,16 @@ pub(super) fn resolve(
     }
     if let Some(defect) = args.defect.first() {
         return Err(Fault::usage(format!(
-            "--defect {} needs --runtime-endpoint model: only the model can have it",
-            defect.name
+            "--defect {0} needs --runtime-endpoint model: only the model can have it{1}",
+            defect.name,
+            if defect.fault.is_relayable() {
+                format!(
+                    "; `--inject {}` has it between the suite and a real runtime",
+                    defect.name
+                )
+            } else {
+                String::new()
+            }
         )));
     }
     let (runtime, note) =

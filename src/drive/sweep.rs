@@ -5,7 +5,7 @@ mod removals;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -336,6 +336,7 @@ fn log_directories(
         recorded: found.iter().map(|logs| logs.owner().clone()).collect(),
         elsewhere: BTreeSet::new(),
     };
+    let mut other_sockets = BTreeMap::<_, Vec<String>>::new();
     found.retain(|logs| {
         let owner = logs.owner();
         if run.is_some_and(|run| run.as_str() != owner.run()) {
@@ -343,7 +344,9 @@ fn log_directories(
         }
         let records = logs.records();
         if !records.are_of(socket) {
-            done.skip([elsewhere(logs, records.socket.as_deref())]);
+            let (run, path) = (owner.run().to_owned(), logs.path().display());
+            let there = other_sockets.entry(records.socket.clone()).or_default();
+            there.push(format!("{run} ({path})"));
             of_runs.elsewhere.insert(owner.run().to_owned());
             return false;
         }
@@ -355,25 +358,30 @@ fn log_directories(
         of_runs.runs.push(owner.clone());
         true
     });
+    let other_sockets = other_sockets.iter();
+    done.skip(other_sockets.map(|(socket, runs)| elsewhere(runs, socket.as_deref())));
     (found, of_runs)
 }
 
-/// Why the log directory of a run on another runtime stays.
-fn elsewhere(logs: &LogDirectory, socket: Option<&Path>) -> String {
-    let (run, path) = (logs.owner().run(), logs.path().display());
+/// Why the log directories of runs on another runtime stay, each run with its directory.
+fn elsewhere(runs: &[String], socket: Option<&Path>) -> String {
+    let runs = match runs {
+        [first, more @ ..] if more.len() > 1 => format!("{first}, and {} more", more.len()),
+        few => few.join(" and "),
+    };
     match socket {
         Some(socket) => {
             let endpoint = format!("unix://{}", socket.display());
             let gone = match socket.try_exists() {
-                Ok(false) => format!("; if that runtime will not be back, remove {path} yourself"),
-                _ => String::new(),
+                Ok(false) => "; if that runtime will not be back, remove them yourself",
+                _ => "",
             };
             format!(
-                "run {run} was on {endpoint}: {path} and its processes stay; clean up there with \
+                "on {endpoint}: the log directories and processes of {runs} stay; clean up there with \
                  cri-event-conformance cleanup --runtime-endpoint {endpoint}{gone}"
             )
         }
-        None => format!("{path} does not say on which runtime run {run} was: remove it yourself"),
+        None => format!("on an unknown runtime: the log directories of {runs} stay; remove them"),
     }
 }
 

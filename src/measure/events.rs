@@ -17,7 +17,7 @@ use crate::cri::Subscription;
 use crate::doctor::is_single_consumer;
 use crate::drive::Session;
 use crate::history::SubscriptionId;
-use crate::report::nanos;
+use crate::report::{counted, nanos};
 use crate::workload::Workload;
 use crate::{host, limits};
 
@@ -82,8 +82,10 @@ impl<'a> Cell<'a> {
         let (mut alone, mut deadline) = (None, None);
         for parallel in ramp(pods) {
             session::progress(&format!(
-                "{pods} pods, {} subscribers, {parallel} changes at once",
-                self.streams
+                "{}, {}, {} at once",
+                counted(pods, "pod", "pods"),
+                counted(self.streams, "subscriber", "subscribers"),
+                counted(parallel, "change", "changes"),
             ));
             let began = host::now();
             let sample = self.step(parallel, options.changes, deadline).await?;

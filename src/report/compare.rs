@@ -50,6 +50,8 @@ pub struct About {
     /// Version and commit of the suite.
     pub suite: String,
     pub began: String,
+    /// The tier of the run; `None` if all cases were selected, or of a watch.
+    pub tier: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -132,7 +134,9 @@ impl Comparison {
             let [runtime, suite, began] =
                 [&about.runtime, &about.suite, &about.began].map(|it| cut(it, NAME));
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{word:<8} {runtime}, suite {suite}, {began}");
+            let tier = about.tier.as_ref();
+            let tier = tier.map_or_else(String::new, |it| format!(", tier {}", cut(it, NAME)));
+            let _ = writeln!(text, "{word:<8} {runtime}, suite {suite}, {began}{tier}");
         }
         let kinds = [
             ("worse", &self.worse),
@@ -225,6 +229,7 @@ impl Document {
             runtime: self.subject(),
             suite: self.suite.clone(),
             began: self.began.clone(),
+            tier: self.tier.clone(),
         }
     }
 

@@ -5,11 +5,12 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use super::causes::{Group, by_cause, ids};
 use super::markdown::Markdown;
 use super::printable::printable;
 use super::rate::{Rate, by_id};
-use super::standings::{quotable, words};
-use super::summary::{counts, title};
+use super::standings::{is_tried, quotable, words};
+use super::summary::{counts, known_of_the_runtime, title};
 use super::text::{cause, word};
 use crate::outcome::{Guarantee, Outcome, RunReport, Verdict};
 
@@ -69,12 +70,21 @@ pub fn page(report: &RunReport) -> String {
     if let Some(reason) = report.undecided() {
         page.paragraph(&format!("Exit code 3: {reason}."));
     }
+    if let Some(known) = known_of_the_runtime(report) {
+        page.items([known]);
+    }
     standings(&mut page, report);
     for verdict in [Verdict::Fail, Verdict::UnexpectedPass, Verdict::Error] {
         let rows = rows(report, verdict);
         if !rows.is_empty() {
             page.heading(4, &format!("{} {}", rows.len(), word(verdict)));
-            page.table(&HEADER, rows);
+            if rows.len() > ROWS {
+                let these = report.outcomes.iter().filter(|it| it.verdict == verdict);
+                page.items(by_cause(these).iter().map(in_one_line));
+                page.folded("Each of them", |page| page.table(&HEADER, rows));
+            } else {
+                page.table(&HEADER, rows);
+            }
         }
     }
     for verdict in [Verdict::Known, Verdict::Inconclusive, Verdict::Skip] {
@@ -88,6 +98,16 @@ pub fn page(report: &RunReport) -> String {
     page.items(remarks);
     page.into_text()
 }
+
+/// `missing-stopped: 84: CMP-01 ORD-01 …` for failures with one cause.
+fn in_one_line(group: &Group<'_>) -> String {
+    let Group { kind, outcomes } = group;
+    let kind = kind.map_or_else(|| cause(outcomes[0]), |kind| kind.to_string());
+    format!("{kind}: {}: {}", group.ids().len(), ids(outcomes))
+}
+
+/// The maximum number of rows that are not collapsed.
+const ROWS: usize = 10;
 
 /// The columns of all tables of outcomes.
 const HEADER: [&str; 3] = ["case", "finding", "reason"];
@@ -104,7 +124,7 @@ fn standings(page: &mut Markdown, report: &RunReport) {
         "broken",
     ];
     let rows = report.standings().into_iter().map(|standing| {
-        let verdict = words(&standing, report.partial);
+        let verdict = words(&standing, report);
         let words = [standing.profile.to_string(), verdict];
         words
             .into_iter()
@@ -118,7 +138,8 @@ fn standings(page: &mut Markdown, report: &RunReport) {
 /// A line to quote for each profile, and folded a table of the guarantees.
 fn guarantees(page: &mut Markdown, report: &RunReport) {
     page.items(quotable(report));
-    let standings = report.standings();
+    let mut standings = report.standings();
+    standings.retain(is_tried);
     let profiles = standings.iter().map(|it| it.profile.to_string());
     let header: Vec<String> = iter::once("guarantee".to_owned()).chain(profiles).collect();
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -236,6 +257,20 @@ mod tests {
     #[test]
     fn the_page_is_as_it_was() {
         assert_file("fixtures/reports/page.md", &page(&fixture()));
+    }
+
+    #[test]
+    fn many_failures_are_listed_by_cause() {
+        let mut report = fixture();
+        let failed = |nth| Outcome {
+            id: format!("ORD-{nth:02}").into(),
+            ..failed()
+        };
+        report.outcomes = (0..11).map(failed).collect();
+        let causes = "#### 11 failed\n\n* refuted-wait: 11: ORD-00 ORD-01 ";
+        assert!(page(&report).contains(causes), "{}", page(&report));
+        report.outcomes.pop();
+        assert!(!page(&report).contains("\n* refuted-wait"));
     }
 
     #[test]

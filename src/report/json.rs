@@ -285,6 +285,9 @@ impl Document {
                 "it is of format {format}, and this version of the suite reads {FORMAT}; use the \
                  version that wrote it, or write it anew with `check HISTORY --json FILE`"
             ),
+            ReadError::Malformed(_) if text.trim().is_empty() => {
+                "it is empty; was the run that writes it interrupted?".to_owned()
+            }
             ReadError::Malformed(_) => {
                 let is_xml = text.trim_start().starts_with('<');
                 let hint = if is_xml {

@@ -46,7 +46,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, Writer};
 
 use super::printable::{is_short_id, utc};
-use super::text::{cause, failure_in_full};
+use super::text::{REASON, cause, failure_in_full, first_violation};
 use crate::escape::is_unprintable;
 use crate::history::CgroupDriver;
 use crate::outcome::{Keeping, Outcome, RunReport, Standing, Verdict};
@@ -219,7 +219,8 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
 /// The cause without ids, so that the message of one failure is the same in all runs.
 fn message(outcome: &Outcome) -> String {
     let mut message = String::new();
-    for word in cause(outcome).split(' ') {
+    let cause = first_violation(outcome, REASON).unwrap_or_else(|| cause(outcome));
+    for word in cause.split(' ') {
         let id = word.strip_prefix('(').and_then(|word| word.split_once(')'));
         match id.filter(|(id, _)| is_short_id(id)) {
             Some((_, rest)) => message.push_str(rest),

@@ -28,7 +28,7 @@ pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Resul
     for standing in report.standings() {
         let [kept, broken, known, open, advised, ignored] = standing.counts();
         if !is_wide {
-            let verdict = words(&standing, report.partial);
+            let verdict = words(&standing, report);
             text.line(&format!("{}: {verdict}", standing.profile), 2);
             let musts = format!("{kept} kept, {broken} broken, {known} known, {open} open");
             text.line(&format!("  MUST    {musts}"), 10);
@@ -39,7 +39,7 @@ pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Resul
             text,
             "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
             standing.profile.to_string(),
-            words(&standing, report.partial),
+            words(&standing, report),
             kept,
             broken,
             known,
@@ -52,7 +52,8 @@ pub(super) fn write_standings(text: &mut Text, report: &RunReport) -> fmt::Resul
 }
 
 /// A row for each guarantee, a column for each profile, and a line to quote for each profile;
-/// nothing if cases were left out, or most are open.
+/// nothing if cases were left out, or most are open. A profile for which nothing
+/// was checked has no column.
 fn write_guarantees(text: &mut Text, report: &RunReport) -> fmt::Result {
     if report.partial {
         text.line(LEFT_OUT, 2);
@@ -62,7 +63,11 @@ fn write_guarantees(text: &mut Text, report: &RunReport) -> fmt::Result {
         text.line("Most cases are open, so that no guarantee is shown.", 2);
         return Ok(());
     }
-    let standings = report.standings();
+    let mut standings = report.standings();
+    standings.retain(is_tried);
+    if standings.is_empty() {
+        return Ok(());
+    }
     write!(text, "\n{:<12}", "guarantee")?;
     for standing in &standings {
         write!(text, "{:<9}", standing.profile.to_string())?;
@@ -95,17 +100,27 @@ pub(super) fn quotable(report: &RunReport) -> Vec<String> {
         cut(&runtime.runtime_version, REASON),
     );
     let standings = report.standings().into_iter();
-    let tried = |it: &Standing| it.guarantees.values().any(|kept| *kept != Keeping::Open);
     standings
-        .filter(tried)
+        .filter(is_tried)
         .map(|standing| format!("{name} {version} {}", standing.in_one_line()))
         .collect()
 }
 
-pub(super) fn words(standing: &Standing, is_partial: bool) -> String {
+/// Whether a guarantee was checked for the profile.
+pub(super) fn is_tried(standing: &Standing) -> bool {
+    let mut kept = standing.guarantees.values();
+    kept.any(|kept| *kept != Keeping::Open)
+}
+
+/// The verdict on a profile. A watch checks too little for `conformant`.
+pub(super) fn words(standing: &Standing, report: &RunReport) -> String {
     let known = standing.musts.known;
     match standing.verdict {
-        Conformance::KnownFailures if is_partial || standing.musts.open() > 0 => {
+        Conformance::Conformant if report.watch.is_some() => "nothing broken".to_owned(),
+        Conformance::KnownFailures if report.watch.is_some() => {
+            format!("nothing broken but {known} known")
+        }
+        Conformance::KnownFailures if report.partial || standing.musts.open() > 0 => {
             format!("partial but for {known} known")
         }
         Conformance::KnownFailures => format!("conformant but for {known} known"),

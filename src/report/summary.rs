@@ -52,7 +52,7 @@ fn write_summary(text: &mut Text, report: &RunReport, verbose: bool) -> fmt::Res
         listed(text, with_verdict(report, verdict, verbose).into_iter());
     }
     if let Some(known) = known_of_the_runtime(report) {
-        text.line(&known, 4);
+        text.line(&format!("  {known}"), 4);
     }
     write_advice(text, report, verbose);
     let leftovers = report.outcomes.iter().flat_map(|outcome| {
@@ -205,7 +205,7 @@ pub(super) fn known_of_the_runtime(report: &RunReport) -> Option<String> {
     let runtime = &report.info.runtime;
     (known > 0).then(|| {
         format!(
-            "  known of {} {}: {known} of {}; `--expectations builtin` accepts them",
+            "known of {} {}: {known} of {}; `--expectations builtin` accepts them",
             cut(&runtime.runtime_name, REASON),
             cut(&runtime.runtime_version, REASON),
             counted(failed.count(), "failure", "failures"),
@@ -374,19 +374,19 @@ mod tests {
             hint      not judged                      0      0     0     0     1      0
             observer  not judged                      0      0     0     0     0      0
 
-            guarantee   cache    hint     observer
-            Complete    –        –        –
-            Once        –        –        –
-            Ordered     kept     –        –
-            Prompt      –        –        –
-            Truthful    –        –        –
-            Consistent  –        –        –
-            Current     –        –        –
-            Addressed   –        –        –
-            Continuous  –        –        –
-            Independent –        –        –
-            Recoverable –        –        –
-            Bounded     –        –        –
+            guarantee   cache
+            Complete    –
+            Once        –
+            Ordered     kept
+            Prompt      –
+            Truthful    –
+            Consistent  –
+            Current     –
+            Addressed   –
+            Continuous  –
+            Independent –
+            Recoverable –
+            Bounded     –
             containerd 2.1.9 keeps 1 of 1 guarantees for cache
         "#]]
         .assert_eq(&summary(&report, false, 100));

@@ -131,27 +131,36 @@ pub(super) fn whole_cause(outcome: &Outcome) -> String {
 }
 
 fn cause_within(outcome: &Outcome, limit: usize) -> String {
-    match (&outcome.reason, outcome.violations.first()) {
-        (Some(reason), _) => cut(&short_ids(reason), limit),
-        (None, Some(violation)) => {
-            let more = match outcome.violations.len() {
-                1 => String::new(),
-                count => format!(" (and {} more)", count - 1),
-            };
-            let rule = if *violation.rule == *outcome.id {
-                String::new()
-            } else {
-                format!("{}, ", printable(&violation.rule))
-            };
-            let (subject, actual) = (
-                cut(&short_ids(&violation.subject), limit),
-                cut(&short_ids(&violation.actual()), limit),
-            );
-            let broke = outcome.breaks(violation);
-            format!("broke {broke}: {rule}{subject}: {actual}{more}")
-        }
-        (None, None) => "no reason was given".to_owned(),
-    }
+    let count = outcome.violations.len();
+    let more = match &outcome.reason {
+        Some(reason) => format!("; {}", cut(&short_ids(reason), limit)),
+        None if count > 1 => format!(" (and {} more)", count - 1),
+        None => String::new(),
+    };
+    first_violation(outcome, limit).map_or_else(
+        || match &outcome.reason {
+            Some(reason) => cut(&short_ids(reason), limit),
+            None => "no reason was given".to_owned(),
+        },
+        |violation| violation + &more,
+    )
+}
+
+/// The first violation of a failed outcome: what it broke, its subject and the actual state.
+pub(super) fn first_violation(outcome: &Outcome, limit: usize) -> Option<String> {
+    let violation = outcome.violations.first();
+    let violation = violation.filter(|_| outcome.verdict == Verdict::Fail)?;
+    let rule = if *violation.rule == *outcome.id {
+        String::new()
+    } else {
+        format!("{}, ", printable(&violation.rule))
+    };
+    let (subject, actual) = (
+        cut(&short_ids(&violation.subject), limit),
+        cut(&short_ids(&violation.actual()), limit),
+    );
+    let broke = outcome.breaks(violation);
+    Some(format!("broke {broke}: {rule}{subject}: {actual}"))
 }
 
 /// The adjective for a verdict.
@@ -221,8 +230,15 @@ fn write_outcome(text: &mut Text, outcome: &Outcome, in_full: Shown) -> fmt::Res
     if !outcome.advice.is_empty() {
         let mut advice = Text::new(text.columns);
         let on_page = (&evidence, &mut page);
-        write_violations(&mut advice, outcome, on_page, &outcome.advice, in_full)?;
-        // All of it may be above.
+        let is_above = |it: &&Violation| {
+            let mut above = outcome.violations.iter();
+            let is_it = |above: &Violation| {
+                (above.mismatch.kind, &above.subject) == (it.mismatch.kind, &it.subject)
+            };
+            in_full != (usize::MAX, usize::MAX) && above.any(is_it)
+        };
+        let rest = outcome.advice.iter().filter(|it| !is_above(it));
+        write_violations(&mut advice, outcome, on_page, rest, in_full)?;
         if !advice.out.is_empty() {
             let advice = advice.out;
             write!(text, "\nadvice (no MUST, so it fails no run):\n{advice}")?;
@@ -269,7 +285,7 @@ fn write_violations<'a>(
     text: &mut Text,
     outcome: &Outcome,
     (evidence, page): (&Evidence<'_>, &mut Page<'a>),
-    violations: &'a [Violation],
+    violations: impl IntoIterator<Item = &'a Violation>,
     (of_all, of_kind): Shown,
 ) -> fmt::Result {
     let (mut shown, mut omitted) = (0, 0);
@@ -315,9 +331,9 @@ fn write_violation(
     text.field("broke", outcome.breaks(violation).name(), 8);
     // An entry of an expectation file has a key of the same name.
     text.field("finding", violation.mismatch.kind.key(), 8);
-    text.field("subject", &violation.subject, 8);
-    text.field("expected", &violation.expected(), 8);
-    text.field("actual", &violation.actual(), 8);
+    text.field("subject", &short_ids(&violation.subject), 8);
+    text.field("expected", &short_ids(&violation.expected()), 8);
+    text.field("actual", &short_ids(&violation.actual()), 8);
     let Some(evidence) = evidence else {
         return writeln!(text, "  the timeline is above");
     };
@@ -329,7 +345,7 @@ fn write_violation(
 #[cfg(test)]
 mod tests {
 
-    use super::{failure, failure_at};
+    use super::{Violation, failure, failure_at};
     use crate::golden::assert_file;
     use crate::history::Seq;
     use crate::report::fixture::{failed, fixture, violation};
@@ -392,8 +408,13 @@ mod tests {
     fn advice_has_a_heading_only_if_something_follows() {
         let mut outcome = failed();
         outcome.violations.truncate(1);
-        for (advice, headings) in [(outcome.violations.clone(), 0), (vec![violation("it")], 1)] {
-            outcome.advice = advice;
+        let of_another = Violation {
+            subject: "another".to_owned(),
+            ..violation("it")
+        };
+        let weaker = violation("the same in other words");
+        for (advice, headings) in [(weaker, 0), (of_another, 1)] {
+            outcome.advice = vec![advice];
             let text = failure(&outcome);
             assert_eq!(text.matches("advice (").count(), headings, "{text}");
         }

@@ -21,7 +21,7 @@ use words::{
     stream_end, unjudged,
 };
 
-use super::printable::{cut, short_id, signed_span, span};
+use super::printable::{cut, short_id, short_ids, signed_span, span};
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerStatus, Entry, Event, HostInstant,
     Labels, Reply, Request, SandboxReport, SandboxStatus, Seq, Shared, SubscriptionId,
@@ -212,7 +212,7 @@ impl<'a> Timeline<'a> {
         (wanted, met, instead): (&str, bool, &str),
         bound: Duration,
     ) -> String {
-        let wanted = self.qualified(cut(wanted, MESSAGE), Some(case));
+        let wanted = self.qualified(cut(&short_ids(wanted), MESSAGE), Some(case));
         let met = if met { "came" } else { "did NOT come" };
         let bound = humantime::format_duration(bound);
         let instead = cut(instead, MESSAGE);
@@ -424,7 +424,6 @@ impl Begun<'_> {
     }
 }
 
-/// The filter of a list without its labels: the id, the state and the sandbox.
 /// Resources to set, in words.
 fn set(resources: &Labels) -> String {
     let words = resources
@@ -433,6 +432,7 @@ fn set(resources: &Labels) -> String {
     cut(&words.collect::<String>(), MESSAGE)
 }
 
+/// The filter of a list without its labels: the id, the state and the sandbox.
 fn filtered([id, state, sandbox]: [Option<String>; 3]) -> String {
     let state = state.map(|state| format!(" {state}"));
     let id = id.map(|id| format!(" {id}"));

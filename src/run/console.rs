@@ -35,8 +35,8 @@ const REASON: usize = 500;
 pub(super) const COLUMNS: usize = 100;
 /// The minimum length of a reason, in characters. A narrower terminal shows none.
 const SHORTEST_REASON: usize = 10;
-/// The minimum length of a name, in characters: of an id.
-const SHORTEST_NAME: usize = 6;
+/// The minimum length of a name, in characters: of an id such as `SNP-06b`.
+const SHORTEST_NAME: usize = 7;
 /// The columns of a line without its name, its verdict and the rest.
 const AROUND: usize = "test  ... ".len();
 /// The columns that most lines need besides the name.
@@ -291,13 +291,13 @@ impl Lines {
         let (mut name, mut width) = (Cow::Borrowed(name), self.widest);
         if self.is_terminal {
             let room = self.columns.saturating_sub(AROUND + word.len());
-            if room < took.len() + SHORTEST_NAME {
+            let id = name.split(' ').next().unwrap_or_default();
+            let of_id = id.chars().count();
+            if room < took.len() + of_id {
                 took.clear();
             }
-            width = width.min(room - took.len().min(room)).max(SHORTEST_NAME);
-            let id = name.split(' ').next().unwrap_or_default();
-            let has_room = id.chars().count() < width;
-            name = cut(if has_room { &name } else { id }, width).into();
+            width = width.min(room - took.len().min(room)).max(of_id);
+            name = cut(if of_id < width { &name } else { id }, width).into();
         }
         let style = style(outcome.verdict);
         write!(text, "test {name:width$} ... {style}{word}{style:#}{took}")?;

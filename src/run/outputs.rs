@@ -217,9 +217,8 @@ fn next(report: &RunReport, history: Option<&str>) -> Option<String> {
     let Some(unknown) = report::clearest(&report.outcomes) else {
         let mut failed = report.outcomes.iter();
         let page = failed.find_map(|outcome| outcome.pages.first())?;
-        let runtime = report::printable(&report.info.runtime.runtime_name);
         let page = report::printable(page);
-        return Some(format!("cri-event-conformance explain {runtime}/{page}"));
+        return Some(format!("cri-event-conformance explain {page}"));
     };
     Some(match history {
         Some(history) => {

@@ -29,6 +29,9 @@ pub use when::{RuntimeFacts, Versions, When};
 /// not apply to foreign pods.
 pub(super) const WATCH: &str = "watch";
 
+/// A placeholder in a written file, for a person to replace.
+pub(super) const TODO: &str = "TODO";
+
 /// The known failures of one runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a file with `runtime:` and `known:`")]
@@ -106,8 +109,18 @@ impl Known {
         Self { run, ..self }
     }
 
-    /// Notes on expired entries, one sentence each.
+    /// Notes on expired and on unfinished entries, one sentence each.
     pub fn notes(&self) -> Vec<String> {
+        let is_unfinished = |it: &&KnownFailure| it.link.contains(TODO) || it.reason.contains(TODO);
+        let unfinished = self.known.iter().filter(is_unfinished);
+        let unfinished: BTreeSet<&str> = unfinished.map(|it| &*it.case).collect();
+        let unfinished = (!unfinished.is_empty()).then(|| {
+            let ids: Vec<_> = unfinished.into_iter().collect();
+            let (path, ids) = (&self.path, ids.join(", "));
+            format!(
+                "{path}: {TODO} in the entries of {ids}: say why they fail, and where to read more"
+            )
+        });
         let expired = self.expired().filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
             Some(format!(
@@ -115,7 +128,7 @@ impl Known {
                  {case} is mended, and remove it or give it another day"
             ))
         });
-        expired.collect()
+        expired.chain(unfinished).collect()
     }
 
     /// The expired entries for the run's runtime.
@@ -171,7 +184,7 @@ impl Known {
             Verdict::Fail => {
                 let known = self.explaining(outcome).map(|entries| {
                     let race = entries.iter().all(|entry| entry.is_race());
-                    (race, explanations(&entries), pages(&entries))
+                    (race, explanations(&entries), self.pages(&entries))
                 });
                 if let Some((race, reason, pages)) = known {
                     (outcome.verdict, outcome.race) = (Verdict::Known, race);
@@ -199,7 +212,14 @@ impl Known {
     /// The reason for a failure and the names of the pages about it, if all findings are listed.
     pub fn explanation(&self, outcome: &Outcome) -> Option<(String, BTreeSet<String>)> {
         let entries = self.explaining(outcome)?;
-        Some((explanations(&entries), pages(&entries)))
+        Some((explanations(&entries), self.pages(&entries)))
+    }
+
+    /// The pages of these entries, each with its folder: `containerd/oom-reason-lost`.
+    fn pages(&self, entries: &[&KnownFailure]) -> BTreeSet<String> {
+        let runtime = self.runtime.split_whitespace().next().unwrap_or_default();
+        let pages = entries.iter().filter_map(|entry| entry.page.as_ref());
+        pages.map(|page| format!("{runtime}/{page}")).collect()
     }
 
     /// The entries that list all findings, at least one.
@@ -321,11 +341,6 @@ impl Known {
 pub fn schema() -> Schema {
     let settings = SchemaSettings::draft2020_12();
     settings.into_generator().into_root_schema_for::<Known>()
-}
-
-fn pages(entries: &[&KnownFailure]) -> BTreeSet<String> {
-    let pages = entries.iter().filter_map(|entry| entry.page.clone());
-    pages.collect()
 }
 
 /// The reasons in these entries, each once.

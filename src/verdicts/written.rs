@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::known::{Known, KnownFailure, Rate, Signatures, Texts, stable};
+use super::known::{Known, KnownFailure, Rate, Signatures, TODO, Texts, stable};
 use crate::outcome::{Outcome, RunReport, Seen, Signature, Verdict};
 
 /// The head of the file.
@@ -21,9 +21,6 @@ const HEAD: &str = "\
 # runtimes alone. With `expires: 2026-12-31` an entry counts no more after that day.
 # `runs` is of how many runs this is made: another one adds to their rates. Remove it in the end.
 ";
-
-/// A placeholder.
-const TODO: &str = "TODO";
 
 /// The maximum number of findings in an entry. With more, the entry matches any failure of its
 /// case.

@@ -238,7 +238,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
         }
         Notice::MoreViolations { rule, count, known } => {
             let (style, known) = known_or_not(*known);
-            format!("{style}{at} BROKEN   {rule}: {count} times more{known}{style:#}")
+            format!("{style}{at} BROKEN   {rule}: {count} more{known}{style:#}")
         }
         Notice::Stream { detail, .. } => format!("{at} stream   {}", cut(detail, 4 * TEXT)),
         Notice::Summary(totals) => summary(totals),
@@ -402,7 +402,7 @@ mod tests {
         let more = shown.next(violation(true), HostInstant::default()).unwrap();
         let more = line(HostInstant::default(), &more);
         assert!(
-            more.contains("INV-11: 1 times more, known of this runtime"),
+            more.contains("INV-11: 1 more, known of this runtime"),
             "{more}"
         );
         let new = shown.next(violation(false), HostInstant::default());

@@ -205,7 +205,7 @@ fn none_accepts_no_failure_and_names_the_page_of_a_known_one() {
     let check = ["check", recorded, "--expectations", "none"];
     let ended = suite(check).run().fails(1, &[]);
     for page in [
-        "`explain no-stopped-after-failed-start` has more",
+        "`explain containerd/no-stopped-after-failed-start` has",
         "next: cri-event-conformance explain containerd/no-stopped-after-failed-start",
     ] {
         assert!(ended.out.contains(page), "{ended:#?}");

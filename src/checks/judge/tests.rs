@@ -327,7 +327,8 @@ fn comes_to(check: &str, script: &str, expected: Result<&str, &str>) {
 #[test]
 fn an_awaited_event_may_have_come_while_the_suite_was_held_up() {
     let waits = |before: &str| format!("{MADE}; {before}; wait in-vain STOPPED_of_c; end unmet");
-    let why = "STOPPED of c within 10s has not come, and the suite itself was held up for 2s";
+    let why =
+        "STOPPED of c within 10s was awaited in vain, and the suite itself was held up for 2s";
     comes_to(AWAITED, &waits("pass 10s; held-up 2s"), Err(why));
     let convicts = Ok("STOPPED has not come");
     comes_to(AWAITED, &waits("pass 10s"), convicts);
@@ -337,7 +338,7 @@ fn an_awaited_event_may_have_come_while_the_suite_was_held_up() {
 
 #[test]
 fn an_event_missing_at_the_end_may_not_have_been_read() {
-    let why = "STOPPED of c has not come, and the suite itself was held up for 1s";
+    let why = "STOPPED of c was awaited in vain, and the suite itself was held up for 1s";
     let script = |before: &str| format!("{MADE}; {before}; end");
     comes_to(AWAITED, &script("pass 10s; held-up 1s"), Err(why));
     comes_to(

@@ -193,8 +193,8 @@ fn the_whole_comparison_is_shown_in_lines() {
     ]);
     let compared = Comparison::of(&before, &after);
     expect![[r"
-        before   containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z
-        after    containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z
+        before   containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z, tier extended
+        after    containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z, tier extended
         worse    ORD-01 order::one: pass → fail
         better   ORD-02 order::two: fail → pass
         new      ORD-04 order::four\u{1b}[31m: skip
@@ -257,7 +257,7 @@ fn a_should_that_was_broken_before_or_not_decided_is_no_news() {
 #[test]
 fn anything_but_a_report_is_refused() {
     for (text, expected) in [
-        ("", "it is no JSON report of this suite: EOF"),
+        ("", "it is empty; was the run"),
         ("<testsuites/>", "`--json` writes one"),
         ("[]", "check HISTORY --json FILE"),
         (

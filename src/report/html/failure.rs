@@ -11,7 +11,7 @@ use crate::case::Requirement;
 use crate::escape::printable;
 use crate::outcome::{Outcome, RunReport, Verdict, Violation};
 use crate::report::evidence::Evidence;
-use crate::report::printable::{cut, span};
+use crate::report::printable::{cut, short_ids, span};
 use crate::report::text::judgement;
 
 /// The maximum length of a text, in characters.
@@ -143,7 +143,7 @@ fn broken_rule(
             @if *violation.sentence != *outcome.title {
                 p { (cut(&violation.sentence, TEXT)) }
             }
-            p .subject { "Subject: " (cut(&violation.subject, TEXT)) }
+            p .subject { "Subject: " (cut(&short_ids(&violation.subject), TEXT)) }
             (versus(&expected, &actual))
             @if let Some(diagram) = &diagram {
                 div .scroll tabindex="0" role="region" aria-label={ "Diagram of " (rule) } {

@@ -8,7 +8,7 @@ use super::failure::{lines, linked, versus};
 use crate::outcome::{Conformance, Verdict};
 use crate::report::json::{Broken, CaseOutcome, NamedReport};
 use crate::report::matrix::{Cell, Matrix, Row};
-use crate::report::printable::{cut, printable};
+use crate::report::printable::{cut, printable, short_ids};
 use crate::report::rate::badness;
 use crate::report::standings::plain_words;
 use crate::report::summary::counted;
@@ -194,7 +194,7 @@ fn broken_rule(broken: &Broken) -> Markup {
                 (cut(&broken.rule, NAME)) " " (broken.level.keyword()) " "
                 code { (cut(&broken.kind, NAME)) }
             }
-            p .subject { "Subject: " (cut(&broken.subject, TEXT)) }
+            p .subject { "Subject: " (cut(&short_ids(&broken.subject), TEXT)) }
             (versus(&cut(&broken.expected, TEXT), &cut(&broken.actual, TEXT)))
             (lines("Timeline", timeline))
         }

@@ -182,7 +182,9 @@ fn causes(report: &RunReport, tested: &[Tested<'_>]) -> Markup {
                         }
                     }
                 }
-                @if let Some(known) = known_of_the_runtime(report) { p { (known.trim()) "." } }
+                @if let Some(known) = known_of_the_runtime(report) {
+                    p { (known.replace('`', "")) "." }
+                }
             }
         }
     }
@@ -259,7 +261,7 @@ fn standings(report: &RunReport) -> Markup {
                             td {
                                 (conformance(
                                     standing.verdict,
-                                    &words(&standing, report.partial),
+                                    &words(&standing, report),
                                 ))
                             }
                             @for count in standing.counts() {
