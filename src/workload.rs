@@ -9,7 +9,7 @@ pub mod image;
 pub mod program;
 pub mod registry;
 
-pub use image::Image;
+pub use image::{Image, LINKS};
 
 /// The repository under which a run serves its image.
 pub const REPOSITORY: &str = "cri-event-conformance/workload";

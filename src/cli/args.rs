@@ -6,9 +6,9 @@
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, StyledStr};
@@ -29,6 +29,7 @@ use crate::measure::MeasureOptions;
 use crate::model::{Effect, FaultyCalls, NamedFault, fault_named, faults};
 use crate::run::{CheckOptions, EXIT_CODES, RunOptions};
 use crate::watch::WatchOptions;
+use crate::workload::LINKS;
 
 /// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
 ///
@@ -54,7 +55,16 @@ impl Cli {
     /// Parses the arguments of this process. Exits if they are invalid; returns the help or the
     /// version if they ask for it.
     pub fn parse_args() -> Result<Self, StyledStr> {
-        Self::parse_from_args(std::env::args_os()).map_err(|fault| {
+        let mut args: Vec<_> = std::env::args_os().collect();
+        let name = args.first().and_then(|path| Path::new(path).file_name());
+        // `kubectl debug` replaces the entry point of an image by the command.
+        let command = LINKS
+            .into_iter()
+            .find(|link| name == Some(OsStr::new(link)));
+        if let Some(command) = command {
+            args.insert(1, command.into());
+        }
+        Self::parse_from_args(args).map_err(|fault| {
             if fault.exit_code() != 0 {
                 fault.exit()
             }

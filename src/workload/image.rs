@@ -71,6 +71,9 @@ impl Blob {
 
 /// The path of the suite in its own image.
 const SUITE_PATH: &str = "/cri-event-conformance";
+/// The commands that are links to the suite in its image: `kubectl debug node/NODE -- doctor` runs
+/// `doctor` in the place of the image's entry point.
+pub const LINKS: [&str; 2] = ["doctor", "watch"];
 /// The path of programs on a node whose root directory the suite has changed to.
 const SUITE_ENVIRONMENT: [&str; 1] = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
 
@@ -95,7 +98,7 @@ impl Image {
             "WorkingDir": "/",
             "Labels": labels,
         });
-        Self::with_program(PROGRAM_PATH, PROGRAM, &config)
+        Self::with_program((PROGRAM_PATH, PROGRAM), &[], &config)
     }
 
     /// Builds the image of the suite with this program.
@@ -111,11 +114,11 @@ impl Image {
                 "org.opencontainers.image.version": env!("CARGO_PKG_VERSION"),
             },
         });
-        Self::with_program(SUITE_PATH, program, &config)
+        Self::with_program((SUITE_PATH, program), &LINKS, &config)
     }
 
-    fn with_program(path: &str, program: &[u8], container: &Value) -> Self {
-        let layer = Blob::new(layer(path, program));
+    fn with_program(program: (&str, &[u8]), links: &[&str], container: &Value) -> Self {
+        let layer = Blob::new(layer(program, links));
         let config = Blob::json(&json!({
             "created": "1970-01-01T00:00:00Z",
             "architecture": architecture(),
@@ -213,14 +216,21 @@ impl Image {
     }
 }
 
-/// The file system of an image with a program at this path, uncompressed.
-fn layer(program_path: &str, program: &[u8]) -> Vec<u8> {
+/// The file system of an image with a program at this path, and links to it in `/bin`,
+/// uncompressed.
+fn layer((path, program): (&str, &[u8]), links: &[&str]) -> Vec<u8> {
     let mut archive = Archive::new(Vec::new());
     let mut write = || {
         for (path, mode) in DIRECTORIES {
             archive.directory(path, mode)?;
         }
-        archive.file(program_path.trim_start_matches('/'), 0o755, program)
+        if !links.is_empty() {
+            archive.directory("bin/", 0o755)?;
+        }
+        for link in links {
+            archive.link(&format!("bin/{link}"), path)?;
+        }
+        archive.file(path.trim_start_matches('/'), 0o755, program)
     };
     write()
         .and_then(|()| archive.0.into_inner())
@@ -252,15 +262,28 @@ impl<W: Write> Archive<W> {
         self.entry(EntryType::Directory, path, mode, &[])
     }
 
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        self.0.append_link(
+            &mut Self::header(EntryType::Symlink, 0o777, 0),
+            path,
+            target,
+        )
+    }
+
     fn entry(&mut self, kind: EntryType, path: &str, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        let mut header = Self::header(kind, mode, bytes.len() as u64);
+        self.0.append_data(&mut header, path, bytes)
+    }
+
+    fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
         let mut header = Header::new_ustar();
         header.set_entry_type(kind);
         header.set_mode(mode);
         header.set_uid(0);
         header.set_gid(0);
         header.set_mtime(0);
-        header.set_size(bytes.len() as u64);
-        self.0.append_data(&mut header, path, bytes)
+        header.set_size(bytes);
+        header
     }
 
     fn finish(self) -> io::Result<()> {
@@ -314,7 +337,7 @@ mod tests {
 
     #[test]
     fn the_layer_holds_the_program_for_root_to_run() {
-        let layer = layer(PROGRAM_PATH, PROGRAM);
+        let layer = layer((PROGRAM_PATH, PROGRAM), &[]);
         let mut archive = tar::Archive::new(layer.as_slice());
         let entries: Vec<_> = archive.entries().unwrap().map(Result::unwrap).collect();
         for entry in &entries {
@@ -351,6 +374,15 @@ mod tests {
         let config = &parse(suite.config.bytes())["config"];
         let entry = config["Entrypoint"][0].as_str().unwrap();
         assert_eq!(files[entry.trim_start_matches('/')], b"program");
+        let mut layer = tar::Archive::new(suite.layer.bytes());
+        let links = layer.entries().unwrap().filter_map(|found| {
+            let found = found.unwrap();
+            let target = found.link_name().unwrap()?;
+            assert_eq!(target.to_str(), Some(entry));
+            Some(found.path().unwrap().display().to_string())
+        });
+        let expected = LINKS.map(|link| format!("bin/{link}"));
+        assert_eq!(links.collect::<Vec<_>>(), expected);
         assert_eq!(
             config["Labels"]["org.opencontainers.image.title"],
             "cri-event-conformance"
