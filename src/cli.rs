@@ -28,6 +28,9 @@ pub fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
+    if let Some(fault) = host::run_program_of_host(std::env::args_os()) {
+        return Fault::undecided(format!("run a program of the host: {fault}")).report();
+    }
     // RUST_LOG selects log messages of the suite itself; by default only warnings and errors.
     tracing_subscriber::fmt()
         .with_env_filter(

@@ -38,7 +38,7 @@ pub use container_process::{Monitored, ProcessError, SeenProcess};
 pub use daemon::{Daemon, daemons, socket_clients};
 pub use disturbance::{Disturbance, undo_disturbances};
 pub use facts::ResourceError;
-pub use file_tree::FileTree;
+pub use file_tree::{FileTree, HIDDEN_HOST, is_host_hidden, run_program_of_host};
 pub use interrupts::{InterruptSignals, on_interrupt};
 pub use kubelet::{KubeletProcess, KubeletSettings, kubelets};
 pub use leftovers::{
@@ -248,7 +248,7 @@ impl Kernel {
     /// which no other process can use, and on a simulated kernel.
     pub fn kubelet(&self, socket: Option<&Path>) -> Option<KubeletProcess> {
         let socket = socket.filter(|_| !self.is_simulated())?;
-        let found = kubelets(&FileTree::default(), socket_clients(socket).as_ref());
+        let found = kubelets(&FileTree::host(), socket_clients(socket).as_ref());
         found.into_iter().find(|kubelet| kubelet.uses(socket))
     }
 
@@ -322,6 +322,12 @@ fn oom_kills() -> io::Result<u64> {
         .lines()
         .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "/proc/vmstat has no oom_kill line"))
+}
+
+/// The name of this host, which a pod on the host's network shares; empty if it cannot be read.
+pub fn name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.unwrap_or_default().trim().to_owned()
 }
 
 /// Identifies this process uniquely, even if the pid is reused: pid and start time.

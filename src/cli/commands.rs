@@ -20,7 +20,7 @@ use crate::escape::printable;
 use crate::explore::{ExploreError, ExploreOptions, explore};
 use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
-use crate::host::{self, LogDirectory};
+use crate::host::{self, FileTree, LogDirectory};
 use crate::matrix::MatrixOptions;
 use crate::measure::measure;
 use crate::model::{self, Behaviour, Relay, ServeError};
@@ -198,8 +198,16 @@ fn target(cli: &Cli) -> Result<Target, Fault> {
 }
 
 fn resolved(cli: &Cli, connection: &ConnectionArgs) -> Result<Target, Fault> {
-    let (target, note) = target::resolve(connection, cli.options_of_run().drive.timeout_scale)?;
-    if let Some(note) = note {
+    // Only commands that read look for the host in a pod: what others create, such as logs, would
+    // have another path there.
+    let (host, is_named_later) = match &cli.command {
+        Some(Command::Doctor(options)) => (Some(options.tree()), true),
+        Some(Command::Watch(_)) => (Some(FileTree::host()), false),
+        _ => (None, false),
+    };
+    let timeout_scale = cli.options_of_run().drive.timeout_scale;
+    let (target, note) = target::resolve(connection, timeout_scale, host.as_ref())?;
+    if let Some(note) = note.filter(|_| !is_named_later) {
         terminal::say(&note);
     }
     Ok(target)

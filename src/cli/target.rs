@@ -11,6 +11,7 @@ use super::Fault;
 use super::args::ConnectionArgs;
 use crate::cri::Endpoint;
 use crate::history::{HostInstant, MODEL};
+use crate::host::{self, FileTree, HIDDEN_HOST, is_host_hidden};
 use crate::limits::{self, TimeoutScale};
 use crate::model::Behaviour;
 use crate::run::{Endpoints, Target};
@@ -18,12 +19,12 @@ use crate::{files, yaml};
 
 /// In crictl's order; then those of k3s and RKE2, k0s, and `MicroK8s`.
 const USUAL: [&str; 6] = [
-    "unix:///run/containerd/containerd.sock",
-    "unix:///run/crio/crio.sock",
-    "unix:///var/run/cri-dockerd.sock",
-    "unix:///run/k3s/containerd/containerd.sock",
-    "unix:///run/k0s/containerd.sock",
-    "unix:///var/snap/microk8s/common/run/containerd.sock",
+    "/run/containerd/containerd.sock",
+    "/run/crio/crio.sock",
+    "/var/run/cri-dockerd.sock",
+    "/run/k3s/containerd/containerd.sock",
+    "/run/k0s/containerd.sock",
+    "/var/snap/microk8s/common/run/containerd.sock",
 ];
 
 const DEFAULT_PATH: &str = "/etc/crictl.yaml";
@@ -64,11 +65,12 @@ pub(super) fn require_date(now: HostInstant) -> Result<(), Fault> {
     Err(Fault::undecided(message))
 }
 
-/// The target, and a note about its choice if the user did not name it. A default deadline is
-/// multiplied by the scale.
+/// The target, and a note about its choice if the user did not name it. A socket is looked
+/// for in the tree of the host, too, if given. A default deadline is multiplied by the scale.
 pub(super) fn resolve(
     args: &ConnectionArgs,
     timeout_scale: TimeoutScale,
+    host: Option<&FileTree>,
 ) -> Result<(Target, Option<String>), Fault> {
     let config = Config::read(args.config.as_deref()).map_err(Fault::usage)?;
     // As for crictl, an empty variable counts as not set.
@@ -112,7 +114,7 @@ pub(super) fn resolve(
             let note = (!is_given).then(|| format!("using the runtime endpoint{origin}: {text}"));
             (parse(&text, &origin)?, note)
         } else {
-            let found = usual()?;
+            let found = usual(host)?;
             let note = format!("no endpoint was given; using {found}");
             (found, Some(note))
         };
@@ -158,12 +160,18 @@ pub(super) fn behaviour(args: &ConnectionArgs) -> Behaviour {
     behaviour
 }
 
-fn usual() -> Result<Endpoint, Fault> {
+/// The first usual socket that can be used: of this process, else of the host, if given.
+fn usual(host: Option<&FileTree>) -> Result<Endpoint, Fault> {
     let (mut missing, mut unusable) = (Vec::new(), Vec::new());
-    for text in USUAL {
-        let Ok(endpoint) = text.parse::<Endpoint>() else {
+    let own = FileTree::default();
+    let trees = [Some(&own), host.filter(|host| **host != own)];
+    let usual = trees.into_iter().flatten();
+    for (tree, path) in usual.flat_map(|tree| USUAL.map(|path| (tree, Path::new(path)))) {
+        let Ok(socket) = tree.locate(path) else {
+            missing.push(tree.outside(path).display().to_string());
             continue;
         };
+        let endpoint = Endpoint::Socket(socket);
         let Err(fault) = endpoint.check() else {
             return Ok(endpoint);
         };
@@ -171,6 +179,9 @@ fn usual() -> Result<Endpoint, Fault> {
             Some(socket) if !socket.exists() => missing.push(socket.display().to_string()),
             _ => unusable.push(fault.to_string()),
         }
+    }
+    if host == Some(&own) && is_host_hidden() {
+        return Err(Fault::undecided(format!("{}: {HIDDEN_HOST}", host::name())));
     }
     let missing = (!missing.is_empty()).then(|| format!("no socket is at {}", missing.join(", ")));
     let tried: Vec<String> = unusable.into_iter().chain(missing).collect();
@@ -241,7 +252,7 @@ mod tests {
         let deadline = |config: &str, args: &[&str]| {
             let line = ["suite", "-r", "model", "--config", config];
             let cli = Cli::try_parse_from(line.iter().chain(args)).unwrap();
-            match resolve(&cli.connection, cli.run.drive.timeout_scale) {
+            match resolve(&cli.connection, cli.run.drive.timeout_scale, None) {
                 Ok((Target::Model { deadline, .. }, None)) => deadline,
                 _ => panic!("the model was asked for"),
             }

@@ -14,7 +14,7 @@ use super::runtime::{self, RuntimeFacts, Stream};
 use crate::cri::{Client, ConnectError, Endpoint};
 use crate::drive::{self, RecordingClient};
 use crate::history;
-use crate::host::{FileTree, Kernel};
+use crate::host::{FileTree, HIDDEN_HOST, Kernel, is_host_hidden};
 use crate::run::{Endpoints, Output};
 
 // Doc comments of fields are the help of options.
@@ -35,9 +35,18 @@ pub struct DoctorOptions {
     /// from a file: they prove whether it uses events now
     #[arg(long, value_name = "URL|FILE")]
     pub metrics: Option<String>,
-    /// The node's root directory, if this runs in a container that has mounted it
-    #[arg(long, value_name = "DIR", default_value = "/")]
-    pub root: PathBuf,
+    /// The node's root directory, if this runs in a container that has mounted it [default: /, or
+    /// /host in a privileged pod of `kubectl debug`]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+impl DoctorOptions {
+    /// The files of the node.
+    pub fn tree(&self) -> FileTree {
+        let named = self.root.as_ref().map(FileTree::at);
+        named.unwrap_or_else(FileTree::host)
+    }
 }
 
 /// The displayed endpoint if there is none.
@@ -57,6 +66,8 @@ pub enum DoctorError {
 /// All facts about a node.
 #[derive(Debug)]
 pub(super) struct Facts {
+    /// Whether no runtime is found because this pod hides its node.
+    pub(super) is_hidden: bool,
     pub(super) endpoint: String,
     pub(super) root: FileTree,
     pub(super) host: Option<history::Host>,
@@ -74,17 +85,21 @@ pub fn examine(
     endpoints: Result<&Endpoints, &str>,
     options: &DoctorOptions,
 ) -> Result<Diagnosis, DoctorError> {
-    FileTree::at(&options.root).list("/").map_err(|source| {
-        let path = options.root.clone();
+    let root = options.tree();
+    root.list("/").map_err(|source| {
+        let path = root.root().to_owned();
         DoctorError::Root { path, source }
     })?;
     let reactor = Runtime::new()?;
-    let facts = reactor.block_on(collect(endpoints, options));
+    let facts = reactor.block_on(collect(endpoints, options, root));
     Ok(facts.diagnosis())
 }
 
-async fn collect(endpoints: Result<&Endpoints, &str>, options: &DoctorOptions) -> Facts {
-    let root = FileTree::at(&options.root);
+async fn collect(
+    endpoints: Result<&Endpoints, &str>,
+    options: &DoctorOptions,
+    root: FileTree,
+) -> Facts {
     let endpoint = endpoints.map(|endpoints| &endpoints.runtime);
     let socket = endpoint.ok().and_then(Endpoint::socket);
     let mut kubelets = Kubelets::read(&root, socket);
@@ -101,13 +116,15 @@ async fn collect(endpoints: Result<&Endpoints, &str>, options: &DoctorOptions) -
     let (runtime, leftovers) = match (connected, endpoint) {
         (Ok(caller), Ok(endpoint)) => {
             let facts = runtime::ask(&caller.client, endpoint).await;
-            let leftovers = drive::list_leftovers(&caller, socket, &options.root).await;
+            let named = socket.map(|socket| root.name_inside(socket));
+            let leftovers = drive::list_leftovers(&caller, named.as_deref(), root.root()).await;
             (Ok(facts), leftovers.ok())
         }
         (Err(fault), _) => (Err(fault), None),
         (Ok(_), Err(fault)) => (Err(fault.to_owned()), None),
     };
     Facts {
+        is_hidden: endpoints.is_err() && options.root.is_none() && is_host_hidden(),
         endpoint: endpoint.map_or_else(|_| NO_ENDPOINT.to_owned(), ToString::to_string),
         host: Kernel::Host.host(),
         runtime,
@@ -135,9 +152,12 @@ impl Facts {
                     findings.extend(self.crio.findings(facts));
                 }
             }
+            Err(_) if self.is_hidden => findings.push(hidden()),
             Err(fault) => findings.push(unreachable(&self.endpoint, fault)),
         }
-        findings.extend(self.kubelets.findings(self.runtime.as_ref().ok()));
+        if !self.is_hidden {
+            findings.extend(self.kubelets.findings(self.runtime.as_ref().ok()));
+        }
         findings.extend(node_findings(self.host.as_ref(), &self.root));
         findings.extend(self.leftovers.as_deref().map(leftovers_finding));
         findings.sort_by_key(|finding| finding.status);
@@ -165,6 +185,18 @@ fn unreachable(endpoint: &str, fault: &str) -> Finding {
     Finding::new(place, "runtime-unreachable", finding, endpoint)
         .why("Whether it sends events is unknown.")
         .fix("Start the runtime, run this as root, or name its socket with --runtime-endpoint.")
+}
+
+fn hidden() -> Finding {
+    let read = "/proc/1/root, which is neither / nor /host";
+    Finding::new(
+        (Area::Host, Status::Unknown),
+        "node-hidden",
+        HIDDEN_HOST,
+        read,
+    )
+    .why("The node's processes and files show what its runtime and its kubelet do.")
+    .fix("kubectl debug node/NODE --profile=sysadmin --image=IMAGE -- doctor")
 }
 
 /// The finding, given one line per leftover.

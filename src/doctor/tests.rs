@@ -165,6 +165,7 @@ fn diagnose(ready: &str, node: Option<&Node>) -> Diagnosis {
     let runtime: Runtime = serde_yaml::from_str(&runtime).unwrap();
     let answers = node.map(|node| node.runtime.clone()).unwrap_or_default();
     let facts = Facts {
+        is_hidden: false,
         endpoint: "unix:///run/runtime.sock".to_owned(),
         host: None,
         runtime: Ok(answers.or(runtime).facts()),

@@ -267,6 +267,13 @@ impl Folder {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
+    /// The path in this process, without links, of a file that exists, resolved as in
+    /// [`Folder::read_inside`].
+    pub fn path_inside(&self, path: &Path) -> io::Result<PathBuf> {
+        let place = self.inside(path)?;
+        place.folder.path_of(place.name()?).canonicalize()
+    }
+
     fn inside(&self, path: &Path) -> io::Result<Place> {
         Walk::new(self.again()?, true).walk(path, true)
     }

@@ -1,7 +1,11 @@
 //! A directory in the place of `/`: this host's root, that of a process, or one of a test.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::chroot;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use super::command::{self, CommandError};
@@ -11,6 +15,14 @@ use crate::files::{self, FileId, Folder, is_trusted_user};
 const LARGEST_BYTES: u64 = 1 << 20;
 /// The maximum number of entries of a directory that are listed.
 const ENTRIES: usize = 100_000;
+
+/// The path of the host's root directory in a pod of `kubectl debug node/NODE`:
+/// <https://kubernetes.io/docs/tasks/debug/debug-cluster/kubectl-node-debug/>.
+const MOUNTED_HOST: &str = "/host";
+/// A variable that a kubelet gives each container.
+const POD_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
+/// The first argument of this program as one that becomes a program of a mounted host.
+const RUNNER: &str = "run-program-of-host";
 
 /// A directory in the place of `/`. Links are resolved inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +43,37 @@ impl FileTree {
         Self { root: root.into() }
     }
 
+    /// The host's tree: `/host` if that is the root directory of process 1, and not that of this
+    /// process, as in a privileged pod with the host's processes; else `/`.
+    pub fn host() -> Self {
+        let host = root_of_host().filter(|host| identity("/") != Some(*host));
+        let is_mounted = host.is_some() && host == identity(MOUNTED_HOST);
+        Self::at(if is_mounted { MOUNTED_HOST } else { "/" })
+    }
+
+    /// Its root directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path in this process of an existing file of the tree, without links; that of this
+    /// process's own tree stays as it is.
+    pub fn locate(&self, path: &Path) -> io::Result<PathBuf> {
+        if self.root == Path::new("/") {
+            return Ok(path.to_owned());
+        }
+        self.folder()?.path_inside(path)
+    }
+
+    /// The path in the tree of a path of this process.
+    pub fn name_inside(&self, path: &Path) -> PathBuf {
+        let inside = path.strip_prefix(&self.root);
+        inside.map_or_else(|_| path.to_owned(), |inside| Path::new("/").join(inside))
+    }
+
     /// The path in this process of a path in the tree; it is only for links that must not be
     /// resolved inside the tree, such as `/proc/PID/root`.
-    pub(super) fn outside(&self, path: &Path) -> PathBuf {
+    pub fn outside(&self, path: &Path) -> PathBuf {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
@@ -84,14 +124,21 @@ impl FileTree {
     }
 
     /// Runs a program of the tree, as a process of this host, and returns its output, at most 1
-    /// MiB. Fails if it cannot be run, fails, or does not end within `bound`.
+    /// MiB. One of `/host` has that as its root directory, for its libraries. Fails if it cannot be
+    /// run, fails, or does not end within `bound`.
     pub fn output_of(
         &self,
         program: impl AsRef<Path>,
         arguments: &[&str],
         bound: Duration,
     ) -> Result<String, CommandError> {
-        command::output(&self.outside(program.as_ref()), arguments, bound)
+        let program = program.as_ref();
+        if self.root != Path::new(MOUNTED_HOST) {
+            return command::output(&self.outside(program), arguments, bound);
+        }
+        let named = [RUNNER, MOUNTED_HOST, program.to_str().unwrap_or_default()];
+        let this = Path::new("/proc/self/exe");
+        command::output(this, &[&named, arguments].concat(), bound)
     }
 
     /// Runs a program as [`output_of`](Self::output_of) does, but only if no user except for root
@@ -104,13 +151,12 @@ impl FileTree {
         bound: Duration,
     ) -> Result<String, CommandError> {
         const WRITABLE_BY_OTHERS: u32 = 0o022;
-        let program = self.outside(program);
-        let found = files::stat(&program)?;
+        let found = files::stat(&self.outside(program))?;
         if !is_trusted_user(found.st_uid) || found.st_mode & WRITABLE_BY_OTHERS != 0 {
             let fault = "not run: users other than root can change this program";
             return Err(io::Error::other(fault).into());
         }
-        command::output(&program, arguments, bound)
+        self.output_of(program, arguments, bound)
     }
 
     /// The identity of a file.
@@ -121,6 +167,40 @@ impl FileTree {
     fn folder(&self) -> io::Result<Folder> {
         Folder::open(&self.root)
     }
+}
+
+/// The advice where [`is_host_hidden`].
+pub const HIDDEN_HOST: &str = "use --profile=sysadmin: this pod hides its node";
+
+/// Whether this process is in a pod that hides its host: one without the processes or the files of
+/// the host, or without the privilege to see that both are of the same host.
+pub fn is_host_hidden() -> bool {
+    let sees_host = root_of_host().is_some_and(|host| identity("/") == Some(host));
+    // It is process 1 of a pid namespace of its own.
+    let is_alone = std::process::id() == 1;
+    std::env::var_os(POD_VARIABLE).is_some() && (is_alone || !sees_host)
+}
+
+/// The root directory of process 1; `None` if it cannot be seen.
+fn root_of_host() -> Option<FileId> {
+    identity("/proc/1/root")
+}
+
+fn identity(path: &str) -> Option<FileId> {
+    files::stat(Path::new(path))
+        .ok()
+        .map(|found| files::id(&found))
+}
+
+/// Replaces this process by a program of a mounted host if [`FileTree::output_of`] has started it
+/// for that; returns the error if it cannot.
+pub fn run_program_of_host(args: impl IntoIterator<Item = OsString>) -> Option<io::Error> {
+    let mut args = args.into_iter().skip(1);
+    args.next().filter(|name| name == RUNNER)?;
+    let (root, program) = (args.next()?, args.next()?);
+    let entered = chroot(root).and_then(|()| std::env::set_current_dir("/"));
+    let run = |()| Command::new(program).args(args).exec();
+    Some(entered.map_or_else(|fault| fault, run))
 }
 
 #[cfg(test)]
@@ -149,6 +229,26 @@ mod tests {
         assert_eq!(tree.identify(Path::new("/a")).unwrap(), here.unwrap());
         let missing = tree.read("/proc/version").unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_located_path_has_no_link_that_leads_out_of_the_tree() {
+        let (folder, tree) = tree();
+        let place = folder.path().canonicalize().unwrap();
+        let [socket, missing] = ["/var/run/a.sock", "/var/run/b.sock"].map(Path::new);
+        fs::create_dir_all(place.join("run")).unwrap();
+        fs::create_dir(place.join("var")).unwrap();
+        fs::write(place.join("run/a.sock"), "").unwrap();
+        symlink("/run", place.join("var/run")).unwrap();
+        let located = tree.locate(socket).unwrap();
+        assert_eq!(located, place.join("run/a.sock"));
+        assert_eq!(
+            FileTree::at(&place).name_inside(&located),
+            Path::new("/run/a.sock")
+        );
+        let fault = tree.locate(missing).unwrap_err();
+        assert_eq!(fault.kind(), io::ErrorKind::NotFound);
+        assert_eq!(FileTree::default().locate(missing).unwrap(), missing);
     }
 
     #[test]
