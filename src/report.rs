@@ -38,7 +38,7 @@ pub use markdown::{Markdown, Sheet};
 pub use matrix::Matrix;
 pub use perfetto::perfetto;
 pub use printable::{
-    cut, nanos, printable, rfc3339, short_id, short_ids, signed_span, span, wrapped,
+    cut, headline, nanos, printable, rfc3339, short_id, short_ids, signed_span, span, wrapped,
 };
 pub use rate::{Rate, by_id};
 pub use summary::{counted, summary};

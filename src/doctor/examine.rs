@@ -14,7 +14,7 @@ use super::runtime::{self, RuntimeFacts, Stream};
 use crate::cri::{Client, ConnectError, Endpoint};
 use crate::drive::{self, RecordingClient};
 use crate::history;
-use crate::host::{FileTree, HIDDEN_HOST, Kernel, is_host_hidden};
+use crate::host::{self, FileTree, HIDDEN_HOST, Kernel, is_host_hidden};
 use crate::run::{Endpoints, Output};
 
 // Doc comments of fields are the help of options.
@@ -66,6 +66,7 @@ pub enum DoctorError {
 /// All facts about a node.
 #[derive(Debug)]
 pub(super) struct Facts {
+    pub(super) node: String,
     /// Whether no runtime is found because this pod hides its node.
     pub(super) is_hidden: bool,
     pub(super) endpoint: String,
@@ -124,6 +125,7 @@ async fn collect(
         (Ok(_), Err(fault)) => (Err(fault.to_owned()), None),
     };
     Facts {
+        node: host::name(),
         is_hidden: endpoints.is_err() && options.root.is_none() && is_host_hidden(),
         endpoint: endpoint.map_or_else(|_| NO_ENDPOINT.to_owned(), ToString::to_string),
         host: Kernel::Host.host(),
@@ -165,6 +167,7 @@ impl Facts {
         Diagnosis {
             format: FORMAT,
             suite: crate::VERSION.to_owned(),
+            node: self.node.clone(),
             endpoint: self.endpoint.clone(),
             verdict: Readiness::of(&findings),
             runtime: version.map(|version| RuntimeName {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::escape::printable;
 use crate::outcome::Profile;
+use crate::report::headline;
 use crate::run::Exit;
 
 /// The version of the JSON format.
@@ -20,6 +21,9 @@ pub struct Diagnosis {
     pub format: u32,
     /// Version and commit of the suite.
     pub suite: String,
+    /// The node's host name; empty if unknown.
+    #[serde(default)]
+    pub node: String,
     /// The runtime's endpoint.
     pub endpoint: String,
     /// Whether the node is ready for Evented PLEG.
@@ -163,7 +167,7 @@ impl Readiness {
         match self {
             Self::Ready => "ready",
             Self::NotReady => "not ready",
-            Self::CannotTell => "cannot tell whether ready",
+            Self::CannotTell => "cannot tell",
         }
     }
 }
@@ -191,19 +195,8 @@ impl Diagnosis {
 
     /// As text, with the verdict in the first line, which has at most 80 characters.
     pub fn text(&self) -> String {
-        let count = |status| {
-            self.findings
-                .iter()
-                .filter(|it| it.status == status)
-                .count()
-        };
-        let mut text = format!(
-            "{} for Evented PLEG: {} wrong, {} unknown, {} to note\n",
-            self.verdict.name(),
-            count(Status::Wrong),
-            count(Status::Unknown),
-            count(Status::Note)
-        );
+        let mut text = self.headline();
+        let _ = writeln!(text, "\nruntime: {}", printable(&self.endpoint));
         for finding in &self.findings {
             let status = finding.status.name();
             // Writing to a string does not fail.
@@ -233,9 +226,32 @@ impl Diagnosis {
                 "\nto judge the runtime for this kubelet: --profile {name}"
             );
         }
-        let exit = self.exit() as u8;
-        let _ = writeln!(text, "\nexit code {exit}: {}", self.verdict.name());
+        let (exit, verdict) = (self.exit() as u8, self.verdict.name());
+        let count = |status| {
+            let findings = self.findings.iter();
+            findings.filter(|it| it.status == status).count()
+        };
+        let _ = writeln!(
+            text,
+            "\nexit code {exit}: {verdict}: {} wrong, {} unknown, {} to note",
+            count(Status::Wrong),
+            count(Status::Unknown),
+            count(Status::Note)
+        );
         text
+    }
+
+    /// The node, the verdict, and its first reason; of a ready node the versions.
+    fn headline(&self) -> String {
+        let first = self.findings.first().map(|first| first.finding.clone());
+        let versions = self.runtime.as_ref().map(|runtime| {
+            let RuntimeName { name, version, .. } = runtime;
+            let kubelet = self.kubelet_version.as_deref().unwrap_or("unknown");
+            format!("{name} {version}, kubelet {kubelet}")
+        });
+        let is_ready = self.verdict == Readiness::Ready;
+        let reason = versions.filter(|_| is_ready).or(first).unwrap_or_default();
+        headline(&self.node, &format!("{}: {reason}", self.verdict.name()))
     }
 }
 
@@ -257,6 +273,7 @@ mod tests {
         let text = Diagnosis {
             format: FORMAT,
             suite: String::new(),
+            node: String::new(),
             endpoint: String::new(),
             verdict: Readiness::NotReady,
             runtime: None,

@@ -165,6 +165,7 @@ fn diagnose(ready: &str, node: Option<&Node>) -> Diagnosis {
     let runtime: Runtime = serde_yaml::from_str(&runtime).unwrap();
     let answers = node.map(|node| node.runtime.clone()).unwrap_or_default();
     let facts = Facts {
+        node: "node-1".to_owned(),
         is_hidden: false,
         endpoint: "unix:///run/runtime.sock".to_owned(),
         host: None,
@@ -227,6 +228,10 @@ fn a_node_that_is_set_up_right_is_ready() {
     for ready in ["containerd", "crio"] {
         let found = diagnose(ready, None);
         assert_eq!(ids(&found, &DECIDING), BTreeSet::new(), "{}", found.text());
+        let runtime = found.runtime.as_ref().unwrap();
+        let (name, version) = (&runtime.name, &runtime.version);
+        let first = format!("node-1: ready: {name} {version}, kubelet v1.36.1\n");
+        assert!(found.text().starts_with(&first), "{}", found.text());
         assert_eq!(found.exit() as u8, 0);
         assert_eq!(found.kubelet_version.as_deref(), Some("v1.36.1"));
         let good = ids(&found, &[Status::Ok]);
@@ -244,6 +249,8 @@ fn each_node_is_judged_by_that_in_which_it_differs_from_the_ready_one() {
         let text = format!("{}:\n{}", node.name, found.text());
         assert_eq!(ids(&found, &DECIDING), node.findings, "{text}");
         assert_eq!(found.exit() as u8, node.exit, "{text}");
+        let first = found.text().lines().next().map(|line| line.chars().count());
+        assert!(first <= Some(80), "{text}");
         assert_eq!(found.profile, node.profile, "{text}");
         let notes = ids(&found, &[Status::Note]);
         assert!(notes.is_superset(&node.notes), "{text}");

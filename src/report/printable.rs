@@ -34,6 +34,13 @@ pub fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
+/// The answer about a node in one line of at most 80 characters, the limit of Node Problem Detector
+/// for the output of a plugin.
+pub fn headline(node: &str, answer: &str) -> String {
+    const NODE: usize = 40;
+    cut(&format!("{}: {answer}", cut(node, NODE)), 80)
+}
+
 /// Whether a text has the form of such a beginning.
 pub(super) fn is_short_id(text: &str) -> bool {
     text.len() == SHORT_ID && text.bytes().all(|byte| byte.is_ascii_hexdigit())

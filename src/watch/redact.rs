@@ -127,7 +127,7 @@ fn shared(value: &mut Text) {
     *value = hash(value).into();
 }
 
-fn text(value: &mut String) {
+pub(super) fn text(value: &mut String) {
     *value = hash(value);
 }
 

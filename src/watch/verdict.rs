@@ -2,12 +2,13 @@
 
 use super::options::WatchOptions;
 use super::record::{HistoryFile, Record};
+use super::redact;
 use crate::cri::Client;
 use crate::history::{Body, Entry, HostInstant, RunEnd, RunId, RunInfo, RunPlan, Seq};
 use crate::host::{self, Kernel};
 use crate::oracle::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::outcome::{RunReport, Verdict, WatchTotals};
-use crate::report::{counted, span};
+use crate::report::{counted, headline, span};
 use crate::run::{Endpoints, Exit, Reporting, RunError};
 use crate::verdicts::{Scope, Verdicts};
 
@@ -100,14 +101,18 @@ impl Ending {
         verdicts: &Verdicts,
     ) -> Exit {
         let exit = options.exit(&report);
-        let head = headline(exit, &report);
+        let mut node = host::name();
+        if options.redact {
+            redact::text(&mut node);
+        }
+        let head = headline(&node, &answer(exit, &report));
         self.reporting
             .conclude(report, verdicts.known(), exit, head + "\n")
     }
 }
 
-/// The verdict in at most 80 characters, the limit of Node Problem Detector for a plugin's output.
-fn headline(exit: Exit, report: &RunReport) -> String {
+/// The verdict, and its reason.
+fn answer(exit: Exit, report: &RunReport) -> String {
     let totals = report.watch.clone().unwrap_or_default();
     let nothing = totals.nothing().unwrap_or_default();
     let WatchTotals {
@@ -124,7 +129,7 @@ fn headline(exit: Exit, report: &RunReport) -> String {
     let [broken, known] = [Verdict::Fail, Verdict::Known].map(|verdict| report.count(verdict));
     let invariants = report.outcomes.len();
     let judged = format!("{invariants} invariants, {containers} containers");
-    let line = match exit {
+    match exit {
         Exit::Conformant if broken + known == 0 => {
             format!("nothing broken ({judged}): {events} events")
         }
@@ -133,18 +138,18 @@ fn headline(exit: Exit, report: &RunReport) -> String {
         }
         Exit::NothingRan => format!("{nothing}: {events} events"),
         Exit::NonConformant | Exit::Undecided | Exit::Usage => {
-            let verdict = match exit {
-                Exit::NonConformant => "non-conformant",
-                _ => "undecided",
+            let verdict = match (exit, report.faults.first()) {
+                (Exit::NonConformant, _) => "non-conformant",
+                (_, Some(fault)) => return format!("undecided: {fault}"),
+                (_, None) => "undecided",
             };
             let broken = counted(broken, "rule", "rules");
             format!(
-                "{verdict}: {events} events, {missed} missed, {differ} disagree, {broken} broken, \
-                 {known} accepted"
+                "{verdict}: {missed} missed, {differ} disagree, {broken} broken, {known} accepted, \
+                 {events} events"
             )
         }
-    };
-    line.chars().take(80).collect()
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +170,8 @@ mod tests {
             Exit::Undecided,
             Exit::NothingRan,
         ] {
-            assert!(headline(exit, &report).chars().count() <= 80);
+            let line = headline(&"n".repeat(63), &answer(exit, &report));
+            assert!(line.chars().count() <= 80, "{line}");
         }
     }
 }

@@ -25,6 +25,6 @@ pub(crate) fn the_doctor_finds_events(node: &Node) {
 pub(crate) fn the_doctor_finds_a_runtime_without_events(node: &Node) {
     let ended = doctor(node);
     assert_eq!(ended.code, 1, "{ended:#?}");
-    assert!(ended.out.contains("1 wrong, 1 unknown"), "{ended:#?}");
+    assert!(ended.out.contains(": 1 wrong, 1 unknown"), "{ended:#?}");
     assert!(ended.out.contains("wrong    no-events: "), "{ended:#?}");
 }

@@ -98,7 +98,8 @@ pub(super) const USES: &[(&str, &[&str])] = &[
     (
         "doctor",
         &[
-            "cri", "drive", "escape", "history", "host", "limits", "outcome", "run", "verdicts",
+            "cri", "drive", "escape", "history", "host", "limits", "outcome", "report", "run",
+            "verdicts",
         ],
     ),
     (
