@@ -5,6 +5,7 @@
 
 mod check;
 mod commands;
+mod debug_pod;
 mod doctor;
 mod endpoints;
 mod expectations;

@@ -118,6 +118,28 @@ pub(crate) fn in_own_pid_namespace<T: AsRef<OsStr>>(
     Some(Suite::new(command, args))
 }
 
+/// The same, by its link in the image, in an emulated pod of `kubectl debug` with this profile;
+/// `None`, with a note, if that is not permitted here.
+pub(crate) fn in_debug_pod(profile: &str, args: &[&str]) -> Option<Suite> {
+    const POD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/debug-pod.sh");
+    let node = ["--mount", "--pid", "--cgroup", "--fork", "--kill-child"];
+    let tried = Command::new("unshare")
+        .args(node)
+        .args(["mount", "-t", "tmpfs", "tmpfs", "/run"])
+        .output();
+    if !tried.as_ref().is_ok_and(|tried| tried.status.success()) {
+        not_tested(&tried);
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command
+        .args(node)
+        .args(["sh", POD, env!("CARGO_BIN_EXE_cri-event-conformance")])
+        .arg(profile)
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    Some(Suite::new(command, args))
+}
+
 /// The same, aborted if it uses more memory than this.
 pub(crate) fn suite_within<T: AsRef<OsStr>>(
     bytes: usize,
