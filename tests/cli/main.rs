@@ -5,6 +5,7 @@
 
 mod check;
 mod commands;
+mod consumer;
 mod debug_pod;
 mod doctor;
 mod endpoints;

@@ -8,20 +8,24 @@ use crate::model::Served;
 use crate::suite::{Ended, Running, suite};
 
 /// A relay to a model, served in the model's own directory.
-struct Relayed {
-    model: Served,
+pub(crate) struct Relayed {
+    pub(crate) model: Served,
     relay: Running,
 }
 
 impl Relayed {
     #[track_caller]
-    fn start(options: &[&str]) -> Self {
+    pub(crate) fn start(options: &[&str]) -> Self {
         let model = Served::start();
         let (real, listen) = (model.endpoint(), endpoint(&model));
         let relay = [&["-r", &real, "relay", "--listen", &listen], options].concat();
         let relay = suite(relay).start();
         relay.wait_for(&format!("the relay to {real} listens on {listen}"));
         Self { model, relay }
+    }
+
+    pub(crate) fn endpoint(&self) -> String {
+        endpoint(&self.model)
     }
 
     fn run(&self, args: &[&str]) -> Ended {
