@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::history::Host;
+use crate::host;
 use crate::outcome::Spread;
-use crate::report::nanos;
+use crate::report::{nanos, rfc3339};
 use crate::run::Surroundings;
 
 /// The version of the format. It changes with a field that is renamed, removed or changes its
@@ -23,6 +24,9 @@ pub struct Measurement {
     pub runtime: String,
     pub runtime_version: String,
     pub endpoint: String,
+    /// When it began, in UTC, as RFC 3339.
+    #[serde(default)]
+    pub began: String,
     /// The node; absent for the model.
     pub host: Option<Host>,
     /// Whether time was simulated: then only the model's delays are meaningful.
@@ -206,6 +210,7 @@ impl Results {
             runtime: info.runtime.runtime_name.clone(),
             runtime_version: info.runtime.runtime_version.clone(),
             endpoint: info.endpoint.clone(),
+            began: rfc3339(host::now()),
             host: info.host.clone(),
             simulated: surroundings.simulated,
             foreign_pods: surroundings.foreign_pods,

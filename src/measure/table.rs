@@ -187,7 +187,10 @@ fn notes(measurement: &Measurement) -> Vec<String> {
 }
 
 fn facts(measurement: &Measurement) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("Endpoint", measurement.endpoint.clone())];
+    let mut facts = vec![
+        ("Endpoint", measurement.endpoint.clone()),
+        ("Begun", measurement.began.clone()),
+    ];
     if let Some(host) = &measurement.host {
         facts.push(("Kernel", host.kernel.clone()));
         facts.push(("Machine", format!("{} CPUs", host.cpus)));
