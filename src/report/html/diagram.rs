@@ -101,6 +101,8 @@ impl Diagram {
         if chosen.is_empty() {
             return None;
         }
+        // Where each row is proof, a mark says nothing.
+        let has_others = chosen.iter().any(|at| !marked.contains(at));
         let mut rows = Rows::default();
         let mut gaps = missing(&threads, violation, subject, &chosen);
         let mut next = 0;
@@ -112,7 +114,10 @@ impl Diagram {
             for gap in due {
                 rows.miss(gap);
             }
-            rows.add(at, mark(evidence, &threads, at, marked.contains(&at)));
+            rows.add(
+                at,
+                mark(evidence, &threads, at, has_others && marked.contains(&at)),
+            );
         }
         for gap in gaps {
             rows.miss(gap);
