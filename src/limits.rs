@@ -28,6 +28,10 @@ pub const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// s, and more on a slow machine.
 pub const FIRST_PART: u32 = 6;
 
+/// The events that a relay keeps for a client that does not read, some hundred kilobytes; then it
+/// does not read from the runtime either.
+pub const RELAYED_EVENTS: usize = 100;
+
 /// The wait for a marker's event before another marker is sent to prove a subscription, which may
 /// have become effective only after the first one.
 pub const MARKER_WAIT: Duration = Duration::from_millis(250);

@@ -10,7 +10,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_stream::Stream;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 
 use super::behaviour::{Answer, Delivery, EventHook, ReplyHook};
 use super::defects::{Fault, NamedFault};
@@ -19,7 +19,7 @@ use super::live::{ServeError, listen};
 use crate::cri::{self, Backend, Client, ConnectError, Endpoint, Intercept, events};
 use crate::history::messages::{RequestError, decode_request};
 use crate::history::{CallFault, Event, Reply, Request, StatusCode, StreamEnd};
-use crate::host;
+use crate::{host, limits};
 
 /// Forwards calls to a runtime, and its answers and events back, changed by defects.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl Backend for Relay {
     }
 
     async fn subscribe(&self, deadline: Option<Duration>) -> Result<Self::Events, CallFault> {
-        let (to, received) = mpsc::unbounded_channel();
+        let (to, received) = mpsc::channel(limits::RELAYED_EVENTS);
         let relayed = RelayedStream {
             hooks: self.events.clone(),
             hook_states: vec![HookState::default(); self.events.len()],
@@ -142,7 +142,7 @@ impl Backend for Relay {
         };
         // Not awaited: a runtime may answer no sooner than with its first event.
         tokio::spawn(forward(self.runtime.clone(), deadline, relayed));
-        Ok(Box::pin(UnboundedReceiverStream::new(received)))
+        Ok(Box::pin(ReceiverStream::new(received)))
     }
 }
 
@@ -204,7 +204,7 @@ impl Intercept for Relay {
 struct RelayedStream {
     hooks: Vec<EventHook>,
     hook_states: Vec<HookState>,
-    to: mpsc::UnboundedSender<Result<Event, CallFault>>,
+    to: mpsc::Sender<Result<Event, CallFault>>,
     late: JoinSet<()>,
 }
 
@@ -219,7 +219,7 @@ async fn forward(runtime: Endpoint, deadline: Option<Duration>, mut relayed: Rel
             let (hooks, states) = (&relayed.hooks, &mut relayed.hook_states);
             let deliveries = apply_hooks(hooks, states, host::now(), event);
             for delivery in deliveries {
-                if relayed.deliver(delivery)? {
+                if relayed.deliver(delivery).await? {
                     return Ok(());
                 }
             }
@@ -232,21 +232,22 @@ async fn forward(runtime: Endpoint, deadline: Option<Duration>, mut relayed: Rel
     };
     if let Err(fault) = ended {
         // The client may have disconnected meanwhile.
-        let _ = to.send(Err(fault));
+        let _ = to.send(Err(fault)).await;
     }
 }
 
 impl RelayedStream {
-    /// Delivers an item now or later; returns whether the stream is over.
-    fn deliver(&mut self, delivery: Delivery) -> Result<bool, CallFault> {
+    /// Delivers an item now or later; returns whether the stream is over. Waits for a slow client,
+    /// so that the runtime gets to know it, too.
+    async fn deliver(&mut self, delivery: Delivery) -> Result<bool, CallFault> {
         match delivery {
-            Delivery::Event(Duration::ZERO, event) => Ok(self.to.send(Ok(*event)).is_err()),
+            Delivery::Event(Duration::ZERO, event) => Ok(self.to.send(Ok(*event)).await.is_err()),
             Delivery::Event(after, event) => {
                 let to = self.to.clone();
                 self.late.spawn(async move {
                     tokio::time::sleep_until(Instant::now() + after).await;
                     // The client may have disconnected meanwhile.
-                    let _ = to.send(Ok(*event));
+                    let _ = to.send(Ok(*event)).await;
                 });
                 Ok(false)
             }
@@ -268,7 +269,7 @@ fn unreachable(fault: &ConnectError) -> CallFault {
 mod tests {
     use super::*;
     use crate::cri::Listener;
-    use crate::history::SandboxSpec;
+    use crate::history::{ContainerId, EventKind, RuntimeNanos, SandboxSpec};
     use crate::host::Reactor;
     use crate::model::{Behaviour, Model, fault_named};
 
@@ -364,6 +365,34 @@ mod tests {
                 client.call(&status).await.unwrap_err().code,
                 StatusCode::UNKNOWN
             );
+        });
+    }
+
+    #[test]
+    fn a_slow_client_holds_its_stream_up() {
+        Reactor::simulated().unwrap().runtime().block_on(async {
+            let (to, mut received) = mpsc::channel(1);
+            let mut stream = RelayedStream {
+                hooks: Vec::new(),
+                hook_states: Vec::new(),
+                to,
+                late: JoinSet::new(),
+            };
+            let event = Event {
+                container: ContainerId::from("c"),
+                kind: EventKind::Stopped,
+                created_at: RuntimeNanos(1),
+                sandbox: None,
+                containers: Vec::new(),
+            };
+            let event = || Delivery::Event(Duration::ZERO, Box::new(event.clone()));
+            assert_eq!(stream.deliver(event()).await, Ok(false));
+            let held_up = tokio::time::timeout(FIVE, stream.deliver(event())).await;
+            assert!(held_up.is_err());
+            assert!(received.recv().await.is_some());
+            assert_eq!(stream.deliver(event()).await, Ok(false));
+            drop(received);
+            assert_eq!(stream.deliver(event()).await, Ok(true));
         });
     }
 }

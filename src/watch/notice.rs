@@ -13,7 +13,7 @@ use super::stream::{KUBELETS_GAVE_UP, Throttle};
 use crate::escape::printable_json;
 use crate::history::HostInstant;
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
-use crate::report::{cut, printable, rfc3339, short_id, signed_span, span};
+use crate::report::{cut, printable, rfc3339, short_id, short_ids, signed_span, span};
 use crate::run::Output;
 use crate::terminal;
 
@@ -230,7 +230,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             let (style, known) = known_or_not(*known);
             let level = level.to_uppercase();
             let [subject, expected, actual] =
-                [subject, expected, actual].map(|text| cut(text, 3 * TEXT));
+                [subject, expected, actual].map(|text| cut(&short_ids(text), 3 * TEXT));
             format!(
                 "{style}{at} {word:<8} broke {guarantee}: {subject}: {rule}, a {level}{known}{style:#}\n\
                  \x20   expected  {expected}\n    actual    {actual}"
