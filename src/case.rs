@@ -27,7 +27,7 @@ use crate::checks::duration::Span;
 use crate::checks::{CallEdge, Claim, Expectation, Situation, kind_words};
 use crate::outcome::Levels;
 
-pub use diagnose::{Diagnostics, did_you_mean, successor, wrong_yaml};
+pub use diagnose::{Diagnostics, did_you_mean, successor, wrong_value, wrong_yaml};
 pub use file::{parse, schema};
 pub use lists::{Defect, Requirement};
 pub(crate) use steps::for_each_step;

@@ -168,8 +168,15 @@ impl Catalogue {
         let mut known = self.known();
         known.extend(Self::finding_paths());
         let is_filter = id.contains(':');
+        // Ids of the catalogue have three letters.
+        let is_own = id.split_once('-').is_some_and(|(area, number)| {
+            area.len() > 3 && number.starts_with(|digit: char| digit.is_ascii_digit())
+        });
         let help = case::successor(id)
             .or_else(|| is_filter.then(|| format!("`--list {id}` shows the cases of a filter")))
+            .or_else(|| {
+                is_own.then(|| "name the file of a case of your own with --cases".to_owned())
+            })
             .or_else(|| case::did_you_mean(id, known.iter().map(String::as_str)));
         Err(UnknownId {
             id: id.to_owned(),

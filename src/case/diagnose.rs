@@ -211,11 +211,29 @@ pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Dia
     }
 }
 
+/// A mistake in a value of any file, marked at its first place: the message, the line with a caret.
+pub fn wrong_value(file: &Path, text: &str, value: &str, message: String) -> String {
+    let span = place_of(text, 0, value);
+    let found = Diagnostic {
+        file: file.to_owned(),
+        position: span.map(|span| Position::new(text, span)),
+        message,
+        help: None,
+    };
+    let found = found.render(&Renderer::plain());
+    found.trim_start_matches("error: ").to_owned()
+}
+
 /// The value that a message about a type quotes first, behind the mapping to which the parser
 /// points.
 fn quoted(text: &str, from: usize, message: &str) -> Option<Range<usize>> {
     let is_of_type = message.starts_with('`') || message.starts_with("there is no ");
     let value = message.split('`').nth(1).filter(|_| is_of_type)?;
+    place_of(text, from, value)
+}
+
+/// The first place at which this is a key or a whole value.
+fn place_of(text: &str, from: usize, value: &str) -> Option<Range<usize>> {
     let is_whole = |at: usize| {
         let before = text[from..at].trim_end_matches([' ', '"', '\'']);
         let after = text[at + value.len()..].chars().next();

@@ -1,6 +1,7 @@
 //! The pages about defects of runtimes, as the text of an issue: a list in place of the table, and
 //! no link into this repository.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use rust_embed::RustEmbed;
@@ -43,10 +44,27 @@ impl Catalogue {
                 "several runtimes have a page `{name}`: name {alike}"
             ));
         }
+        let of_entries = self.pages_of(name);
+        if !of_entries.is_empty() {
+            let pages = of_entries.join(" or ");
+            return Err(format!("`{name}` is no page about a defect; name {pages}"));
+        }
         let all: Vec<String> = Self::finding_paths().chain(Self::finding_names()).collect();
         let near = did_you_mean(name, all.iter().map(String::as_str));
         let help = near.unwrap_or_else(|| "one is `containerd/oom-reason-lost`".to_owned());
         Err(format!("there is no page `{name}` about a defect; {help}"))
+    }
+
+    /// The pages about known failures of a case or an invariant.
+    fn pages_of(&self, id: &str) -> Vec<String> {
+        let files = self.expectations.iter();
+        let pages = files.flat_map(|file| {
+            let entries = file.known.iter();
+            let entries = entries.filter(|entry| entry.case.eq_ignore_ascii_case(id));
+            entries.filter_map(|entry| Some(format!("{}/{}", file.runtime, entry.page.as_ref()?)))
+        });
+        let pages: BTreeSet<String> = pages.collect();
+        pages.into_iter().collect()
     }
 
     /// The names of all pages.

@@ -173,13 +173,11 @@ fn explain(cli: &Cli, args: &ExplainArgs) -> Result<Exit, Fault> {
         return write_pages(&catalogue, directory);
     }
     let id = args.id.as_deref().unwrap_or_default();
-    let text = if args.issue {
-        catalogue.issue(id).map_err(Fault::usage)?
-    } else {
-        let columns = terminal::columns().unwrap_or(usize::MAX);
-        catalogue.explain(id, columns).map_err(Fault::usage)?
-    };
-    print(text.as_bytes())
+    if args.issue {
+        return print(catalogue.issue(id).map_err(Fault::usage)?.as_bytes());
+    }
+    let columns = terminal::columns().unwrap_or(usize::MAX);
+    print_wrapped(&catalogue.explain(id, columns).map_err(Fault::usage)?)
 }
 
 fn write_pages(catalogue: &Catalogue, directory: &Path) -> Result<Exit, Fault> {

@@ -44,10 +44,10 @@ const ELSEWHERE: [(&str, &str); 8] = [
     ("test", RUNS),
     ("verify", RUNS),
     ("all", "all cases are run if no filter is given"),
-    ("list", "use --list"),
-    ("ls", "use --list"),
-    ("help", "use --help"),
-    ("version", "use --version"),
+    ("list", "it stands alone, or use --list"),
+    ("ls", "it stands alone, or use --list"),
+    ("help", "it stands before a command, or use --help"),
+    ("version", "it stands alone, or use --version"),
 ];
 
 /// The hint for a command that follows another one and so counts as a filter.

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Fault;
-use crate::case::{Case, Defect, load};
+use crate::case::{Case, Defect, load, wrong_value};
 use crate::doctor::{self, Diagnosis};
 use crate::escape::{printable, printable_json};
 use crate::files::{self, Draft, OutputError};
-use crate::gate::{self, Policy, Ruling};
+use crate::gate::{self, Policy, Ruling, Unusable};
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::fault_named;
 use crate::report::{Comparison, Document, Matrix, NamedReport, html, json};
@@ -107,16 +107,22 @@ pub(super) fn growth(path: &Path) -> Result<String, Fault> {
 /// Judges reports by a policy; returns the text to print and the exit code.
 pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
     let policy = files::read_text(&args.policy, LARGEST_POLICY).map_err(|fault| fault.to_string());
-    let policy = policy.and_then(|text| Policy::parse(&args.policy, &text));
-    let policy = policy.map_err(|fault| {
+    let wrong = |fault| {
         let path = args.policy.display();
         Fault::usage(format!("read the policy {path}: {fault}"))
-    })?;
+    };
+    let text = policy.map_err(wrong)?;
+    let policy = Policy::parse(&args.policy, &text).map_err(wrong)?;
     let table = opened("Markdown table", args.markdown.as_deref())?;
     let json = opened("JSON", args.json.as_deref())?;
     let junit = opened("JUnit report", args.junit.as_deref())?;
     let (reports, baseline) = (inputs(&args.reports)?, inputs(&args.baseline)?);
-    let gate = gate::judge(&policy, &reports, &baseline).map_err(Fault::usage)?;
+    let gate = gate::judge(&policy, &reports, &baseline).map_err(|fault| match &fault {
+        Unusable::UnknownName(name, _) => {
+            wrong(wrong_value(&args.policy, &text, name, fault.to_string()))
+        }
+        _ => Fault::usage(fault),
+    })?;
     if let Some(draft) = table {
         draft.complete(|out| out.write_all(gate.markdown().as_bytes()))?;
     }

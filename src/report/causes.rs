@@ -10,6 +10,9 @@ use crate::outcome::{Kind, Outcome, Verdict};
 /// The maximum number of lines that show failures in full. The first failure is always shown.
 const IN_FULL: usize = 40;
 
+/// The maximum number of causes of which those that are known of the runtime are shown, too.
+const FEW: usize = 3;
+
 /// The maximum number of ids in a list.
 const IDS: usize = 250;
 
@@ -114,7 +117,8 @@ pub fn clearest(outcomes: &[Outcome]) -> Option<&Outcome> {
 }
 
 /// Failed and undecided outcomes in full: all of them, or else one of each cause, as many as fit
-/// into forty lines. Wrapped for a terminal with these columns.
+/// into forty lines; of more than a few causes only those that are not known of the runtime.
+/// Wrapped for a terminal with these columns.
 pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {
     let in_full = |outcome: &Outcome, same: &str, details: &str| {
         let mut text = Text::new(columns);
@@ -131,8 +135,13 @@ pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {
     }
     let mut text = String::new();
     let groups = by_cause(outcomes.iter());
-    let mut omitted = 0;
+    let (mut omitted, mut known) = (0, 0);
     for group in &groups {
+        let is_known = group.outcomes.iter().all(|outcome| outcome.hint.is_some());
+        if is_known && groups.len() > FEW {
+            known += 1;
+            continue;
+        }
         let same = match (group.outcomes.len(), group.kind) {
             (1, _) => String::new(),
             (count, Some(kind)) => format!(", one of {count} with {kind}"),
@@ -146,9 +155,15 @@ pub fn failures(outcomes: &[Outcome], all: bool, columns: usize) -> String {
             omitted += 1;
         }
     }
-    if omitted > 0 {
-        let causes = counted(omitted, "other cause is", "other causes are");
-        let note = format!("{causes} listed below; --verbose shows each failure");
+    let omitted = (omitted > 0).then(|| counted(omitted, "other cause", "other causes"));
+    let known = (known > 0).then(|| counted(known, "known cause", "known causes"));
+    let known = known.map(|known| known + " of this runtime");
+    let below: Vec<String> = omitted.into_iter().chain(known).collect();
+    if !below.is_empty() {
+        let note = format!(
+            "listed below: {}; --verbose shows each failure",
+            below.join(" and ")
+        );
         text.extend(["\n", &wrapped(&note, columns), "\n"]);
     }
     text
@@ -280,8 +295,34 @@ mod tests {
         ];
         let text = failures(&outcomes, false, 100);
         assert!(text.contains("---- ORD-01 order::it ----"), "{text}");
-        assert!(text.ends_with("1 other cause is listed below; --verbose shows each failure\n"));
+        assert!(text.ends_with("listed below: 1 other cause; --verbose shows each failure\n"));
         assert_eq!(failures(&[], false, 100), "");
+    }
+
+    #[test]
+    fn of_many_causes_those_known_of_the_runtime_are_not_shown_in_full() {
+        let kinds = [
+            Kind::RefutedWait,
+            Kind::MissingStarted,
+            Kind::MissingDeleted,
+            Kind::MissingStopped,
+        ];
+        let known = |kind| Outcome {
+            hint: Some("a race".to_owned()),
+            ..with("ORD-01", &[kind])
+        };
+        let mut outcomes = kinds.map(known);
+        let note = |causes| {
+            format!("\nlisted below: {causes} of this runtime; --verbose shows each failure\n")
+        };
+        assert_eq!(failures(&outcomes, false, 100), note("4 known causes"));
+        let few = failures(&outcomes[1..], false, 100);
+        assert!(few.starts_with("\n---- ORD-01 "), "{few}");
+        outcomes[3] = with("ORD-02", &[Kind::MissingStopped]);
+        let text = failures(&outcomes, false, 100);
+        let is_short =
+            text.starts_with("\n---- ORD-02 ") && text.ends_with(&note("3 known causes"));
+        assert!(is_short, "{text}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::printable::printable;
 use super::rate::{Rate, by_id};
 use super::standings::{is_tried, quotable, words};
 use super::summary::{counts, known_of_the_runtime, title};
-use super::text::{cause, word};
+use super::text::{cause, whole_cause, word};
 use crate::outcome::{Guarantee, Outcome, RunReport, Verdict};
 
 /// An error for each case and invariant that failed unexpectedly, or that passed and is listed as
@@ -186,8 +186,8 @@ fn often(rate: Rate) -> String {
 /// The reason for its verdict, and whether that is known for the runtime.
 fn reason(outcome: &Outcome) -> String {
     match &outcome.hint {
-        Some(hint) => format!("{}\nknown of this runtime: {hint}", cause(outcome)),
-        None => cause(outcome),
+        Some(hint) => format!("{}\nknown of this runtime: {hint}", whole_cause(outcome)),
+        None => whole_cause(outcome),
     }
 }
 

@@ -46,7 +46,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, Writer};
 
 use super::printable::{is_short_id, utc};
-use super::text::{REASON, cause, failure_in_full, first_violation};
+use super::text::{REASON, failure_in_full, first_violation, whole_cause};
 use crate::escape::is_unprintable;
 use crate::history::CgroupDriver;
 use crate::outcome::{Keeping, Outcome, RunReport, Standing, Verdict};
@@ -216,16 +216,29 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
     properties
 }
 
-/// The cause without ids, so that the message of one failure is the same in all runs.
+/// The cause without ids, numbers of containers and the case that breaks an invariant, so that the
+/// message of one failure is the same in all runs.
 fn message(outcome: &Outcome) -> String {
     let mut message = String::new();
-    let cause = first_violation(outcome, REASON).unwrap_or_else(|| cause(outcome));
+    let violation = first_violation(outcome, REASON);
+    let is_numbered = violation.is_some();
+    let cause = violation.unwrap_or_else(|| whole_cause(outcome));
+    let broken_in = outcome.broken_in.iter();
+    let cause = broken_in.fold(cause, |cause, case| {
+        cause.replace(&format!(" in {case}:"), ":")
+    });
     for word in cause.split(' ') {
+        let word = match word.split_once('#') {
+            Some((name, number)) if is_numbered => {
+                format!("{name}{}", number.trim_start_matches(char::is_numeric))
+            }
+            _ => word.to_owned(),
+        };
         let id = word.strip_prefix('(').and_then(|word| word.split_once(')'));
         match id.filter(|(id, _)| is_short_id(id)) {
             Some((_, rest)) => message.push_str(rest),
-            None if message.is_empty() => message.push_str(word),
-            None => message.extend([" ", word]),
+            None if message.is_empty() => message.push_str(&word),
+            None => message.extend([" ", &*word]),
         }
     }
     message

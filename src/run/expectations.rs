@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::case::{Case, did_you_mean};
+use crate::case::{Case, did_you_mean, wrong_value};
 use crate::escape::printable;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::verdicts::{Known, builtin_of, kinds_by_id};
@@ -122,22 +122,6 @@ pub enum ExpectationsError {
         listed: String,
         found: String,
     },
-    #[error(
-        "the expectation file {path} lists `{id}`, which is neither a case nor an invariant{hint}"
-    )]
-    Unknown {
-        path: PathBuf,
-        id: String,
-        /// A similar id, as a question; empty if there is none.
-        hint: String,
-    },
-    /// It lists a finding that its case or invariant cannot have.
-    #[error("the expectation file {path}: {fault}")]
-    Impossible {
-        path: PathBuf,
-        /// The entry and the problem.
-        fault: String,
-    },
 }
 
 /// Whether a file's name is similar to the word for the built-in list.
@@ -172,15 +156,20 @@ pub(super) fn read(
     let kinds = kinds_by_id(cases);
     if let Some(id) = known.ids().find(|id| !kinds.contains_key(id)) {
         let hint = did_you_mean(id, kinds.keys().copied());
-        return Err(ExpectationsError::Unknown {
+        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+        let fault = format!("`{id}` is no invariant, and no case of this run{hint}");
+        let fault = wrong_value(&path(), &file.text, id, fault);
+        return Err(ExpectationsError::Parse {
             path: path(),
-            id: id.to_owned(),
-            hint: hint.map_or_else(String::new, |hint| format!("; {hint}")),
+            fault,
         });
     }
-    if let Some(fault) = known.impossible_finding(&kinds) {
-        let path = path();
-        return Err(ExpectationsError::Impossible { path, fault });
+    if let Some((id, fault)) = known.impossible_finding(&kinds) {
+        let fault = wrong_value(&path(), &file.text, id, fault);
+        return Err(ExpectationsError::Parse {
+            path: path(),
+            fault,
+        });
     }
     Ok((file, known))
 }

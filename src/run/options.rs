@@ -62,6 +62,10 @@ impl Exit {
     pub(super) fn describe(self, report: &RunReport) -> String {
         let known = report.count(Verdict::Known);
         let meaning = match self {
+            // As with `--fail-on` of a watch.
+            Self::Conformant if report.count(Verdict::Fail) > 0 => {
+                "a MUST is broken, which --fail-on leaves out".to_owned()
+            }
             Self::Conformant if known == 0 => "no MUST is broken".to_owned(),
             Self::Conformant => format!("no MUST is broken, except {known} known to fail"),
             Self::NonConformant if report.count(Verdict::Fail) > 0 => {

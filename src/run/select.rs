@@ -244,6 +244,9 @@ fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<String> {
     let is_part = |facts: &Facts<'_>| facts.matches_filter(filter, false);
     let hint = match (successor(filter), suggest(filter, &all)) {
         (Some(ended), _) => ended,
+        _ if [".yaml", ".yml"].iter().any(|end| filter.ends_with(end)) => {
+            format!("name a file of your own cases as `--cases {filter}`")
+        }
         _ if all.iter().any(is_part) => {
             "with `--exact` a filter is a whole id or name, not a part or a pattern".to_owned()
         }

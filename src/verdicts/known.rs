@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::plan;
-use crate::case::wrong_yaml;
+use crate::case::{wrong_value, wrong_yaml};
 use crate::history::{ExpectationFile, HostInstant};
 use crate::outcome::{Kind, Outcome, Seen, Verdict};
 use crate::yaml;
@@ -275,7 +275,10 @@ impl Known {
         let known: Self = yaml::read(&file.text)
             .map_err(|fault| wrong_yaml(Path::new(&file.path), &file.text, &fault))?;
         match known.fault() {
-            Some(fault) => Err(fault),
+            Some((case, fault)) => {
+                let path = Path::new(&file.path);
+                Err(wrong_value(path, &file.text, case, fault))
+            }
             None => Ok(Self {
                 path: file.path.clone(),
                 ..known
@@ -283,56 +286,63 @@ impl Known {
         }
     }
 
-    /// The error for a `finding` of a kind that its case or invariant cannot have, if any; `kinds`
-    /// has the kinds by id.
-    pub fn impossible_finding(&self, kinds: &BTreeMap<&str, BTreeSet<Kind>>) -> Option<String> {
+    /// The error for a `finding` of a kind that its case or invariant cannot have, with the id, if
+    /// any; `kinds` has the kinds by id.
+    pub fn impossible_finding(
+        &self,
+        kinds: &BTreeMap<&str, BTreeSet<Kind>>,
+    ) -> Option<(&str, String)> {
         self.known.iter().enumerate().find_map(|(place, entry)| {
             let possible = kinds.get(&*entry.case)?;
             let findings = entry.finding.iter().flat_map(Signatures::iter);
             let mut wanted = findings.map(|finding| finding.kind);
             let kind = wanted.find(|kind| !possible.contains(kind))?;
             let possible: Vec<String> = possible.iter().map(|kind| format!("`{kind}`")).collect();
-            Some(format!(
+            let fault = format!(
                 "entry {} of `known:`: {} cannot have the finding `{kind}`, so the entry would \
                  accept nothing; it can have {}",
                 place + 1,
                 entry.case,
                 possible.join(", ")
-            ))
+            );
+            Some((&*entry.case, fault))
         })
     }
 
-    /// The first entry that is certainly a mistake, if any.
-    fn fault(&self) -> Option<String> {
+    /// The first entry that is certainly a mistake, if any: its case, and the error.
+    fn fault(&self) -> Option<(&str, String)> {
         if let Some(entry) = self.known.iter().find(|entry| {
             let is_invariant = entry.case.starts_with("INV-");
             entry.cases.is_some() && !is_invariant
         }) {
             let case = &entry.case;
-            return Some(format!(
+            let fault = format!(
                 "the entry of `{case}` has `in`, which names the cases that break an invariant; \
                  {case} is a case itself"
-            ));
+            );
+            return Some((case, fault));
         }
-        let mut conditions = self.known.iter().flat_map(|entry| &entry.when);
-        conditions
-            .find_map(When::fault)
+        let mut entries = self.known.iter();
+        let condition = |entry: &KnownFailure| entry.when.as_ref().and_then(When::fault);
+        entries
+            .find_map(|entry| Some((&*entry.case, condition(entry)?)))
             .or_else(|| self.ambiguous())
     }
 
     /// Two entries that can both apply, if any.
-    fn ambiguous(&self) -> Option<String> {
+    fn ambiguous(&self) -> Option<(&str, String)> {
         let entries = self.known.iter().enumerate();
         entries.clone().find_map(|(place, entry)| {
             let mut earlier = entries.clone().take(place);
             let (first, _) = earlier.find(|(_, earlier)| earlier.meets(entry))?;
-            Some(format!(
+            let fault = format!(
                 "`{}` is listed twice, by the entries {} and {}, for the same failures: make them \
                  one, or give them `when`, `in` or `finding` that exclude each other",
                 entry.case,
                 first + 1,
                 place + 1
-            ))
+            );
+            Some((&*entry.case, fault))
         })
     }
 }

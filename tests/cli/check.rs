@@ -82,7 +82,7 @@ fn other_expectations_can_be_named() {
     for (id, hint) in [("X", "\n"), ("STP-6", "; did you mean `STP-06`?")] {
         let text = format!("runtime: any\nknown: [{{case: {id}, reason: r, link: l}}]\n");
         fs::write(file, text).unwrap();
-        let message = format!("lists `{id}`, which is neither a case nor an invariant{hint}");
+        let message = format!("`{id}` is no invariant, and no case of this run{hint}");
         suite(["check", &run("known"), "--expectations", file])
             .run()
             .fails(2, &[&message]);

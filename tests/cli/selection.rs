@@ -323,7 +323,7 @@ fn what_is_meant_as_a_command_runs_nothing() {
             "use `run`; to select cases with this word in their names, write '*start*'",
         ),
         ("test", "`test` is not a command: use `run`"),
-        ("list", "use --list"),
+        ("list", "or use --list"),
         ("help", "use --help"),
         ("all", "all cases are run if no filter is given"),
         ("wacth", "did you mean `watch`?"),

@@ -77,7 +77,9 @@ fn a_missed_event_is_found_and_proven() {
 fn what_fails_a_watch_is_for_the_user_to_say() {
     let defect = ["--defect", "repeat-stopped"];
     let (ended, _, again) = watched(&defect, &["--fail-on", "missed"]);
-    ended.fails(0, &["INV-02"]);
+    let ended = ended.fails(0, &["INV-02"]);
+    let left_out = "exit code 0: a MUST is broken, which --fail-on leaves out";
+    assert!(ended.out.contains(left_out), "{ended:#?}");
     assert_eq!(again.code, 1, "{again:#?}");
     let (ended, ..) = watched(&defect, &["--fail-on", "missed,must"]);
     ended.fails(1, &["INV-02"]);

@@ -9,7 +9,9 @@ use super::cases::{Tested, badge};
 use super::diagram::{Diagram, draw};
 use crate::case::Requirement;
 use crate::escape::printable;
+use crate::history::MODEL;
 use crate::outcome::{Outcome, RunReport, Verdict, Violation};
+use crate::report::Document;
 use crate::report::evidence::Evidence;
 use crate::report::printable::{cut, short_ids, span};
 use crate::report::text::judgement;
@@ -109,6 +111,9 @@ fn remarks(outcome: &Outcome, tested: &Tested<'_>) -> Markup {
             p .hint {
                 "Known of this runtime: " (linked(hint)) "; "
                 code { "--expectations builtin" } " accepts it."
+                @for page in &outcome.pages {
+                    " " code { "explain " (cut(page, TEXT)) } " has more."
+                }
             }
         }
         @if !outcome.broken_in.is_empty() {
@@ -220,19 +225,32 @@ fn context(report: &RunReport, outcome: &Outcome, requirements: &[Requirement]) 
     }
 }
 
-/// The command that runs it again; `None` for a watch, which does not own the pods.
+/// The command that runs it again; `None` for a watch, which does not own the pods, and for the
+/// model, whose report does not name its defects.
 fn command(report: &RunReport, outcome: &Outcome) -> Option<String> {
-    if report.watch.is_some() {
+    let info = &report.info;
+    if report.watch.is_some() || info.endpoint == MODEL {
         return None;
     }
+    let (endpoint, injected) = match info.endpoint.split_once(Document::INJECTS) {
+        Some((endpoint, defects)) => (endpoint, format!(" --inject {}", quoted(defects))),
+        None => (&*info.endpoint, String::new()),
+    };
     let ids: Vec<String> = if outcome.is_invariant() {
         let cases = outcome.broken_in.iter();
         cases.take(NAMED).map(|id| quoted(id)).collect()
     } else {
         vec![quoted(&outcome.id)]
     };
-    let endpoint = quoted(&report.info.endpoint);
-    let command = format!("cri-event-conformance --runtime-endpoint {endpoint}");
+    // The ids of a user's own cases have four letters or more.
+    let is_own = |id: &String| id.split_once('-').is_some_and(|(area, _)| area.len() > 3);
+    let cases = if ids.iter().any(is_own) {
+        " --cases FILE"
+    } else {
+        ""
+    };
+    let endpoint = quoted(endpoint);
+    let command = format!("cri-event-conformance --runtime-endpoint {endpoint}{injected}{cases}");
     Some([vec![command], ids].concat().join(" "))
 }
 

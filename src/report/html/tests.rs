@@ -11,7 +11,7 @@ use super::{matrix, page};
 use crate::case::load;
 use crate::escape::is_unprintable;
 use crate::golden::assert_file;
-use crate::history::{EventKind, Seq};
+use crate::history::{EventKind, MODEL, Seq};
 use crate::outcome::{Mismatch, Outcome, RunReport, Verdict, Violation};
 use crate::report::fixture::{AWKWARD, C, failed, fixture, outcome, violation};
 use crate::report::{Document, NamedReport};
@@ -269,4 +269,36 @@ fn a_cell_of_the_matrix_leads_to_its_evidence() {
     assert!(evidence.contains(">    #10"), "{evidence}");
     let absent = all(&page, "#case-ORD-1 td .absent");
     assert_eq!(absent.len(), 1);
+}
+
+#[test]
+fn the_command_that_runs_it_again_has_what_changes_it() {
+    let command = |endpoint: &str, id: &str| {
+        let mut report = fixture();
+        report.info.endpoint = endpoint.to_owned();
+        report.outcomes = vec![failed()];
+        report.outcomes[0].id = id.into();
+        let page = of(&report);
+        let (_, rest) = page.split_once("--runtime-endpoint ")?;
+        Some(rest.split_once("</code>")?.0.to_owned())
+    };
+    let socket = "unix:///run/a.sock";
+    let relayed = format!("{socket}{}drop-stopped,cut", Document::INJECTS);
+    for (endpoint, id, expected) in [
+        (socket, "ORD-01", Some("unix:///run/a.sock ORD-01")),
+        (
+            socket,
+            "MINE-01",
+            Some("unix:///run/a.sock --cases FILE MINE-01"),
+        ),
+        (
+            &relayed,
+            "ORD-01",
+            Some("unix:///run/a.sock --inject 'drop-stopped,cut' ORD-01"),
+        ),
+        (MODEL, "ORD-01", None),
+    ] {
+        let found = command(endpoint, id).map(|it| it.replace("&#39;", "'"));
+        assert_eq!(found.as_deref(), expected);
+    }
 }

@@ -311,3 +311,22 @@ fn an_attribute_is_one_line() {
 fn a_section_ends_only_where_it_should() {
     assert_eq!(cdata("a]]>b]]"), "a]]]]><![CDATA[>b]]");
 }
+
+#[test]
+fn a_message_has_no_numbers_and_no_ids() {
+    let message = |subject: &str| {
+        let mut report = fixture();
+        report.outcomes = vec![failed()];
+        report.outcomes[0].broken_in = vec!["STP-06".into()];
+        report.outcomes[0].violations[0].subject = subject.to_owned();
+        let xml = render(&report);
+        let document = Document::parse(&xml).expect("well-formed");
+        let failure = element(&document, "ORD-01 order::four-events-in-order", "failure");
+        failure.attribute("message").expect("it has one").to_owned()
+    };
+    let expected = "broke Current: c: CREATED, STOPPED, STARTED";
+    assert_eq!(message("c (3f2a9c81d0e4b)"), expected);
+    assert_eq!(message("c#16 (3f2a9c81d0e4b) in STP-06"), expected);
+    let other = "broke Current: c in STP-07: CREATED, STOPPED, STARTED";
+    assert_eq!(message("c#2 in STP-07"), other);
+}
