@@ -85,6 +85,8 @@ message! {
         cpus: u32 = 3,
         /// The load of the last minute, in percent of one processor; absent if it cannot be read.
         load_percent: Option<u32> = 4,
+        /// Its host name; absent if it cannot be read, and in older histories.
+        name: Option<String> = 5,
     }
 }
 

@@ -91,6 +91,7 @@ pub(super) fn host() -> Host {
         cgroup: cgroup(&read("/proc/self/mounts")).map(str::to_owned),
         cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
         load_percent: load_percent(&read("/proc/loadavg")),
+        name: Some(super::name()).filter(|name| !name.is_empty()),
     }
 }
 

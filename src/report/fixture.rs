@@ -54,6 +54,7 @@ pub(super) fn info() -> RunInfo {
             cgroup: Some("2".to_owned()),
             cpus: 2,
             load_percent: Some(307),
+            name: Some("node-1".to_owned()),
         }),
         call_deadline: Some(Duration::from_secs(30)),
     }

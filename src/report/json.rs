@@ -123,6 +123,9 @@ pub struct Environment {
     pub cpus: u32,
     /// The load average of the last minute.
     pub load_1min: Option<f64>,
+    /// The host's name, hashed by `watch --redact`; null if unknown, and in older reports.
+    #[serde(default)]
+    pub node: Option<String>,
 }
 
 /// The latencies for one limit.
@@ -349,6 +352,7 @@ impl Document {
                 cgroup: host.cgroup.clone(),
                 cpus: host.cpus,
                 load_1min: host.load_percent.map(|load| f64::from(load) / 100.0),
+                node: host.name.clone(),
             }),
             image: report.image.clone(),
             began: rfc3339(report.began),

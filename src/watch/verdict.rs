@@ -32,6 +32,12 @@ impl Beginning {
     ) -> Result<Self, RunError> {
         let mut reporting = Reporting::open(&options.report, options.history.as_deref())?;
         let beneath = client.beneath("").await;
+        let mut host = Kernel::Host.host();
+        if let Some(name) = host.as_mut().and_then(|it| it.name.as_mut())
+            && options.redact
+        {
+            redact::text(name);
+        }
         let info = RunInfo {
             run: RunId::from(uuid::Uuid::new_v4().to_string()),
             suite: crate::VERSION.to_owned(),
@@ -39,7 +45,7 @@ impl Beginning {
             runtime: client.version().clone(),
             oci: beneath.oci,
             cgroup_driver: beneath.cgroup_driver,
-            host: Kernel::Host.host(),
+            host,
             call_deadline: Some(client.deadline()),
         };
         let profiles = options.selection().judged().into_iter();

@@ -101,4 +101,7 @@ fn what_is_redacted_names_no_pod() {
         assert!(!text.contains("ord-01"), "{text}");
     }
     assert_eq!(again.code, 1, "{again:#?}");
+    let node = report["environment"]["node"].as_str().unwrap();
+    let is_hash = node.len() == 12 && node.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_hash, "{node}");
 }
