@@ -30,7 +30,9 @@ pub use mismatch::Signature;
 pub use standing::{Conformance, Keeping, Standing};
 
 /// The verdict of a case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Every expectation held.

@@ -12,6 +12,7 @@ mod evidence;
 mod failed;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod fleet;
 pub mod github;
 pub mod html;
 pub mod json;
@@ -30,12 +31,12 @@ pub use causes::{clearest, failures, has_details};
 pub use compare::Comparison;
 pub use evidence::Evidence;
 pub use failed::Failed;
+pub use fleet::Fleet;
 pub use github::page;
 #[cfg(test)]
 pub use json::WorstLatency;
 pub use json::{CaseOutcome, Document, NamedReport};
 pub use markdown::{Markdown, Sheet};
-pub use matrix::Matrix;
 pub use perfetto::perfetto;
 pub use printable::{
     cut, headline, nanos, printable, rfc3339, short_id, short_ids, signed_span, span, wrapped,

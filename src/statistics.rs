@@ -17,6 +17,9 @@ pub fn at_least(some: usize, tries: usize, probability: f64) -> f64 {
     1.0 - fewer
 }
 
+/// The confidence of the upper bound of a rate.
+pub const CONFIDENCE: f64 = 0.95;
+
 /// The highest rate that is compatible with this number of failures: the upper end of the one-sided
 /// interval of Clopper and Pearson. With none of `tries` it is some 3
 /// `tries` at 95%.

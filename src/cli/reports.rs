@@ -1,6 +1,7 @@
 //! The commands `compare`, `gate`, `matrix-report`, `schema`, `defects` and `matrix`.
 
 use std::fmt::Write as _;
+use std::io::BufReader;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -14,12 +15,19 @@ use crate::files::{self, Draft, OutputError};
 use crate::gate::{self, Policy, Ruling, Unusable};
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::fault_named;
-use crate::report::{Comparison, Document, Matrix, NamedReport, html, json};
+use crate::report::json::Documents;
+use crate::report::{Comparison, Document, Fleet, NamedReport, html, json};
 use crate::run::{self, Endpoints, Exit, ExpectationSource, Output, RunError};
 use crate::{case, measure, terminal};
 
 const LARGEST_REPORT: u64 = 256 << 20;
 const LARGEST_POLICY: u64 = 1 << 20;
+
+/// The maximum number of reports of a command: its memory grows with each.
+const MOST_REPORTS: usize = 20_000;
+
+/// The path of an input that names standard input.
+const STDIN: &str = "-";
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
@@ -41,7 +49,8 @@ pub(super) struct GateArgs {
     /// The requirements, as YAML
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
-    /// The JSON reports of the runs to judge
+    /// The JSON reports of the runs to judge; a file may have several, also between the lines of
+    /// `kubectl logs`, and - is standard input
     #[arg(value_name = "REPORT", required = true)]
     reports: Vec<PathBuf>,
     /// The JSON reports of an earlier series of runs, where the policy compares
@@ -60,12 +69,16 @@ pub(super) struct GateArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct MatrixReportArgs {
-    /// The JSON reports, each optionally with a name to show, such as that of its node
+    /// The JSON reports, each optionally with a name to show, such as that of its node; a file may
+    /// have several, also of doctor and between the lines of `kubectl logs`; - is standard input
     #[arg(value_name = "[NAME=]REPORT", required = true)]
     reports: Vec<PathBuf>,
     /// Write the table as HTML, one file with the evidence of each failure, instead of printing it
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// How to print; json is one object, without evidence
+    #[arg(long, value_enum, default_value_t = Output::Text, conflicts_with = "html")]
+    format: Output,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -140,48 +153,120 @@ pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
     Ok((gate.text(), exit))
 }
 
-/// Reads reports, each named by its path.
+/// Reads the reports that a policy judges.
 fn inputs(paths: &[PathBuf]) -> Result<Vec<NamedReport>, Fault> {
-    paths.iter().map(|path| input(path)).collect()
+    let mut reports = Vec::new();
+    for path in paths {
+        each_report(None, path, &mut |name, text| {
+            let report = Document::parse(text)?.without_evidence();
+            reports.push(NamedReport { name, report });
+            Ok(reports.len())
+        })?;
+    }
+    Ok(reports)
 }
 
 fn input(path: &Path) -> Result<NamedReport, Fault> {
-    named(&path.display().to_string(), path)
-}
-
-fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
     let report = read(path).and_then(|text| Document::parse(&text));
-    match report {
-        Ok(report) => Ok(NamedReport {
-            name: printable(name).into_owned(),
-            report,
-        }),
-        Err(fault) => Err(Fault::usage(format!(
-            "read the report {}: {fault}",
-            path.display()
-        ))),
-    }
+    let report = report.map_err(|fault| unreadable(path, fault))?;
+    let name = printable(&path.display().to_string()).into_owned();
+    Ok(NamedReport { name, report })
 }
 
-/// Prints many reports as one page of Markdown, or writes them as HTML to a file and returns
-/// nothing.
+fn unreadable(path: &Path, fault: impl std::fmt::Display) -> Fault {
+    Fault::usage(format!("read the report {}: {fault}", path.display()))
+}
+
+/// Passes the documents of an input one by one, each with its name, to `add`, which returns the
+/// number of all documents. The only one has the given name, or that of the file; one of several
+/// that of its node, or else of its pod, or the number of its line behind the file's.
+fn each_report(
+    given: Option<&str>,
+    path: &Path,
+    add: &mut impl FnMut(String, &str) -> Result<usize, String>,
+) -> Result<(), Fault> {
+    let refused = |fault: String| unreadable(path, fault);
+    let is_stdin = path == Path::new(STDIN);
+    let source = if is_stdin {
+        Path::new("/dev/stdin")
+    } else {
+        path
+    };
+    let file = files::open(source).map_err(|fault| refused(fault.to_string()))?;
+    let limit = usize::try_from(LARGEST_REPORT).unwrap_or(usize::MAX);
+    let mut documents = Documents::new(BufReader::new(file), limit);
+    let mut read = || documents.read().map_err(|fault| refused(fault.to_string()));
+    let shown = path.display().to_string();
+    let mut next = read()?;
+    if next.is_none() {
+        let fault = Document::parse(documents.beginning()).err();
+        return Err(refused(fault.unwrap_or_default()));
+    }
+    let mut read = || documents.read().map_err(|fault| refused(fault.to_string()));
+    let mut is_only = true;
+    while let Some(found) = next {
+        next = read()?;
+        is_only &= next.is_none();
+        let own = || given.is_none().then(|| json::node(&found.text)).flatten();
+        let name = if is_only {
+            given.unwrap_or(&shown).to_owned()
+        } else if let Some(name) = own().or(found.pod) {
+            name
+        } else {
+            format!("{}:{}", given.unwrap_or(&shown), found.line)
+        };
+        let added = add(printable(&name).into_owned(), &found.text);
+        let place = |fault| match found.line {
+            1 => refused(fault),
+            line => refused(format!("the document in line {line}: {fault}")),
+        };
+        if added.map_err(place)? > MOST_REPORTS {
+            return Err(refused(format!(
+                "there are more than {MOST_REPORTS} reports"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Prints many reports as one page of Markdown or as JSON, or writes them as HTML to a file and
+/// returns nothing.
 pub(super) fn matrix_report(args: &MatrixReportArgs) -> Result<String, Fault> {
-    let named = |given: &PathBuf| match given.to_str().and_then(|text| text.split_once('=')) {
-        Some(("", _)) => Err(Fault::usage(format!(
-            "`{}` has no name before `=`: write NAME=REPORT, or ./=... for a file of that name",
-            given.display()
-        ))),
-        Some((name, path)) if !name.contains('/') => named(name, Path::new(path)),
-        _ => input(given),
-    };
     let draft = opened("HTML table", args.html.as_deref())?;
-    let reports: Result<Vec<_>, Fault> = args.reports.iter().map(named).collect();
-    let reports = reports?;
-    let Some(draft) = draft else {
-        return Ok(Matrix::grouped(&reports).0.markdown());
-    };
-    draft.complete(|out| out.write_all(html::matrix(&reports).as_bytes()))?;
-    Ok(String::new())
+    let (mut fleet, mut count) = (Fleet::default(), 0);
+    for given in &args.reports {
+        let (name, path) = match given.to_str().and_then(|text| text.split_once('=')) {
+            Some(("", _)) => {
+                return Err(Fault::usage(format!(
+                    "`{}` has no name before `=`: write NAME=REPORT, or ./=... for a file of that \
+                     name",
+                    given.display()
+                )));
+            }
+            Some((name, path)) if !name.contains('/') => (Some(name), Path::new(path)),
+            _ => (None, &**given),
+        };
+        each_report(name, path, &mut |name, text| {
+            match Document::parse(text) {
+                Ok(report) => fleet.add(&NamedReport { name, report }),
+                Err(fault) => {
+                    let found = serde_json::from_str::<Diagnosis>(text).map_err(|_| fault)?;
+                    fleet.add_properties(&name, &found.properties());
+                }
+            }
+            count += 1;
+            Ok(count)
+        })?;
+    }
+    let matrix = fleet.matrix();
+    match (draft, args.format) {
+        (Some(draft), _) => {
+            draft.complete(|out| out.write_all(html::matrix(&matrix).as_bytes()))?;
+            Ok(String::new())
+        }
+        (None, Output::Json) => Ok(pretty(&matrix)),
+        (None, Output::Text) => Ok(matrix.markdown()),
+    }
 }
 
 fn opened(what: &'static str, path: Option<&Path>) -> Result<Option<Draft>, OutputError> {

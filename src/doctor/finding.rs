@@ -193,6 +193,19 @@ impl Diagnosis {
         }
     }
 
+    /// The kubelet, and the verdict with the ids of what is wrong or unknown.
+    pub fn properties(&self) -> [(String, String); 2] {
+        let version = self.kubelet_version.as_deref().unwrap_or("unknown");
+        let bad = self.findings.iter();
+        let bad = bad.filter(|it| matches!(it.status, Status::Wrong | Status::Unknown));
+        let ids = [self.verdict.name()]
+            .into_iter()
+            .chain(bad.map(|it| &*it.id));
+        let ids: Vec<&str> = ids.collect();
+        let [kubelet, doctor] = ["kubelet", "doctor"].map(str::to_owned);
+        [(kubelet, version.to_owned()), (doctor, ids.join(" "))]
+    }
+
     /// As text, with the verdict in the first line, which has at most 80 characters.
     pub fn text(&self) -> String {
         let mut text = self.headline();

@@ -6,12 +6,7 @@ use super::policy::{Baseline, Flakes, Share};
 use super::{Row, Ruling, listed};
 use crate::outcome::{Verdict, is_invariant};
 use crate::report::{NamedReport, Rate, by_id};
-use crate::statistics::{
-    IMPOSSIBLE, Series, corrected, highest_rate, is_significant, p_value_of_all,
-};
-
-/// The confidence of the upper bound of a rate.
-const CONFIDENCE: f64 = 0.95;
+use crate::statistics::{IMPOSSIBLE, Series, corrected, is_significant, p_value_of_all};
 
 /// The rates of the cases and invariants, by id; each report judges an invariant once.
 fn rates(reports: &[NamedReport]) -> BTreeMap<&str, Rate> {
@@ -54,7 +49,7 @@ fn flake_rate(rates: &BTreeMap<&str, Rate>, max: Share) -> Row {
     let mut findings: Vec<(Ruling, f64, String)> = Vec::new();
     for (id, rate) in rates {
         let failed = rate.failed - rate.known;
-        let bound = highest_rate(failed, rate.decided, CONFIDENCE);
+        let bound = Rate { failed, ..*rate }.highest();
         let observed = share(failed, rate.decided);
         let ruling = if observed > max.get() {
             Ruling::Fail

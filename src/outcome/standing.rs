@@ -103,7 +103,9 @@ impl fmt::Display for Keeping {
 }
 
 /// The verdict on a runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conformance {
     /// Every MUST of the run holds.

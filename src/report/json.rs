@@ -4,6 +4,7 @@
 //! [`schema`] is the JSON Schema of this version's output. Texts of the runtime are unchanged,
 //! except in the timeline, where they are escaped and truncated.
 
+mod documents;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use documents::{BrokenInput, Documents, Found};
 
 use super::evidence::Evidence;
 use super::printable::rfc3339;
@@ -264,6 +267,19 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "{}", printable_json(&text))
 }
 
+/// The name of the node in a document of a run, a watch or `doctor`, if it has one.
+pub fn node(text: &str) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Host {
+        node: Option<String>,
+        environment: Option<Box<Host>>,
+    }
+    let Host { node, environment } = serde_json::from_str(text).ok()?;
+    let name = node.or_else(|| environment?.node)?;
+    (!name.is_empty()).then_some(name)
+}
+
 /// Reads a JSON report. Fails if the text is no JSON report, or one of another format.
 pub fn read(text: &str) -> Result<Document, ReadError> {
     /// The version of a report's format, which is read before anything else.
@@ -280,6 +296,27 @@ pub fn read(text: &str) -> Result<Document, ReadError> {
 }
 
 impl Document {
+    /// Drops the evidence, and all that a policy does not judge by.
+    pub fn without_evidence(mut self) -> Self {
+        for outcome in &mut self.outcomes {
+            for text in [&mut outcome.title, &mut outcome.why] {
+                *text = String::new();
+            }
+            for texts in [
+                &mut outcome.sources,
+                &mut outcome.requirements,
+                &mut outcome.leftovers,
+            ] {
+                *texts = Vec::new();
+            }
+            for broken in [&mut outcome.violations, &mut outcome.advice] {
+                *broken = Vec::new();
+            }
+            outcome.reason = None;
+        }
+        self
+    }
+
     /// Parses a report that a user has named. Fails if it is invalid or has another format; the
     /// error contains the reason and a fix.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -433,6 +470,14 @@ impl CaseOutcome {
             broken_in: outcome.broken_in.iter().map(ToString::to_string).collect(),
             leftovers: outcome.leftovers.clone(),
         }
+    }
+}
+
+impl CaseOutcome {
+    /// Whether it has more to show than its verdict.
+    pub(super) fn has_evidence(&self) -> bool {
+        let broken = !self.violations.is_empty() || !self.advice.is_empty();
+        broken || self.reason.is_some()
     }
 }
 

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::json::CaseOutcome;
 use crate::outcome::{Outcome, Verdict};
+use crate::statistics::{CONFIDENCE, highest_rate};
 
 /// The counts of the verdicts on a case or an invariant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Rate {
     /// The number of failures, including known ones.
     pub failed: usize,
@@ -70,7 +71,7 @@ pub fn by_id<'a, T: Judged>(
             worst: outcome,
             rate: Rate::default(),
         });
-        tested.rate.add(outcome.verdict());
+        tested.rate.add(outcome.verdict(), 1);
         if badness(outcome.verdict()) > badness(tested.worst.verdict()) {
             tested.worst = outcome;
         }
@@ -103,14 +104,23 @@ pub(super) fn badness(verdict: Verdict) -> u8 {
 impl Rate {
     pub fn of(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut rate = Self::default();
-        verdicts.into_iter().for_each(|verdict| rate.add(verdict));
+        verdicts
+            .into_iter()
+            .for_each(|verdict| rate.add(verdict, 1));
         rate
     }
 
-    fn add(&mut self, verdict: Verdict) {
-        self.decided += usize::from(verdict.has_passed() || verdict.has_failed());
-        self.failed += usize::from(verdict.has_failed());
-        self.known += usize::from(verdict == Verdict::Known);
+    /// Adds a number of equal verdicts.
+    pub(super) fn add(&mut self, verdict: Verdict, count: usize) {
+        self.decided += count * usize::from(verdict.has_passed() || verdict.has_failed());
+        self.failed += count * usize::from(verdict.has_failed());
+        self.known += count * usize::from(verdict == Verdict::Known);
+    }
+
+    /// The highest rate that is compatible with these counts, known failures included, at
+    /// [`CONFIDENCE`].
+    pub fn highest(self) -> f64 {
+        highest_rate(self.failed, self.decided, CONFIDENCE)
     }
 
     /// Whether two rates are equal, for any numbers of repetitions.

@@ -163,12 +163,13 @@ fn reports_stand_side_by_side() {
     .succeeds();
     let header = page.lines().find(|line| line.starts_with("|  |")).unwrap();
     let columns: Vec<_> = header.split(" | ").collect();
-    assert!(columns[1].starts_with("node-1<br>model 0.1.0"), "{page}");
+    assert!(columns[2].starts_with("node-1<br>model 0.1.0"), "{page}");
     assert!(
-        columns[2].starts_with("./bad.json<br>model 0.1.0"),
+        columns[3].starts_with("./bad.json<br>model 0.1.0"),
         "{page}"
     );
-    let row = "| ORD-01 order::created-started-stopped-deleted | pass | fail |";
+    let row =
+        "| ORD-01 order::created-started-stopped-deleted | 1 of 2, at most 97.47% | pass | fail |";
     assert!(page.contains(row), "{page}");
     let missing = inside(&folder, &["matrix-report", "node-1=none.json"]);
     missing.fails(2, &["error: read the report none.json: No such file"]);
@@ -177,4 +178,60 @@ fn reports_stand_side_by_side() {
     suite(["matrix-report"])
         .run()
         .fails(2, &["<[NAME=]REPORT>..."]);
+}
+
+/// A report of this folder as the lines of a pod's log.
+fn logged(folder: &TempDir, report: &str, pod: &str) -> String {
+    let text = fs::read_to_string(folder.path().join(report)).unwrap();
+    let lines = ["watching"].into_iter().chain(text.lines());
+    let lines = lines.chain(["JSON report: -"]);
+    let lines = lines.map(|line| format!("[pod/{pod}/watch] {line}"));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+#[test]
+fn the_reports_of_many_pods_come_in_one_log() {
+    let folder = reports();
+    let [good, bad] = [("good.json", "w-a"), ("bad.json", "w-b")]
+        .map(|(report, pod)| logged(&folder, report, pod));
+    let doctor = r#"{"format": 1, "suite": "s", "node": "node-3", "endpoint": "e", "runtime": null,
+        "verdict": "not-ready", "kubelet_version": "v1.36.1", "profile": null, "findings": []}"#;
+    let log = good.clone() + &bad + doctor;
+    write(&folder, "all.log", &log);
+    let piped = fs::File::open(folder.path().join("all.log")).unwrap();
+    let page = suite(["matrix-report", "-"]).input(piped).run().succeeds();
+    for shown in [
+        "events of 3 reports",
+        "| doctor | 1: not ready (node-3) |",
+        "| kubelet | 1: v1.36.1 (node-3) |",
+        "| w-a<br>model 0.1.0 | w-b<br>",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    let json = ["matrix-report", "all.log", "--format", "json"];
+    let json: serde_json::Value = serde_json::from_str(&inside(&folder, &json).succeeds()).unwrap();
+    assert_eq!(json["groups"][1]["names"], serde_json::json!(["w-b"]));
+    assert_eq!(json["groups"][1]["profiles"]["cache"], "non-conformant");
+    assert_eq!(json["cases"][0]["nodes"]["decided"], 2);
+    write(&folder, "p.yaml", "profiles: {cache: partial}");
+    write(&folder, "runs.log", &(good.clone() + &bad));
+    let gate = inside(&folder, &["gate", "--policy", "p.yaml", "runs.log"]).fails(1, &[]);
+    assert!(gate.out.contains("w-b: non-conformant"), "{gate:#?}");
+    for command in [&["matrix-report"][..], &["gate", "--policy", "p.yaml"]] {
+        let cut: Vec<&str> = good.lines().take(9).collect();
+        let cut = good.clone() + &cut.join("\n") + "\n" + &good;
+        write(&folder, "cut.log", &cut);
+        let begins = good.lines().count() + 2;
+        let place = format!("the document that begins in line {begins} breaks off before line ");
+        let args = [command, &["cut.log"]].concat();
+        let message = "fetch that log or report again, or remove these lines";
+        inside(&folder, &args).fails(2, &["read the report cut.log: ", &place, message]);
+        write(&folder, "odd.log", &(good.clone() + "{\"format\": 1}\n"));
+        let place = format!("odd.log: the document in line {}: ", begins - 1);
+        let args = [command, &["odd.log"]].concat();
+        inside(&folder, &args).fails(2, &[&place, "it is no JSON report"]);
+        write(&folder, "none.log", "begun\nended\n");
+        let args = [command, &["none.log"]].concat();
+        inside(&folder, &args).fails(2, &["read the report none.log: it is no JSON report"]);
+    }
 }

@@ -40,7 +40,10 @@ pub(super) const USES: &[(&str, &[&str])] = &[
             "yaml",
         ],
     ),
-    ("report", &["case", "history", "outcome", "escape"]),
+    (
+        "report",
+        &["case", "history", "outcome", "escape", "statistics"],
+    ),
     (
         "gate",
         &[

@@ -5,13 +5,12 @@ use maud::{Markup, PreEscaped, html};
 use super::cases::{anchor, badge, class, conformance, filter, sign};
 use super::document;
 use super::failure::{lines, linked, versus};
-use crate::outcome::{Conformance, Verdict};
-use crate::report::json::{Broken, CaseOutcome, NamedReport};
-use crate::report::matrix::{Cell, Matrix, Row};
+use crate::outcome::{Profile, Verdict};
+use crate::report::json::{Broken, CaseOutcome};
+use crate::report::matrix::{Cell, Column, Matrix, RATE_MEANS, Row};
 use crate::report::printable::{cut, printable, short_ids};
 use crate::report::rate::badness;
 use crate::report::standings::plain_words;
-use crate::report::summary::counted;
 
 /// The maximum length of a name and of a text, in characters.
 const NAME: usize = 200;
@@ -24,20 +23,23 @@ const LINES: usize = 45;
 const EVIDENCE: usize = 700_000;
 
 /// Reports side by side, with the evidence of all outcomes other than plain passes.
-pub fn matrix(reports: &[NamedReport]) -> String {
-    let (matrix, first) = Matrix::grouped(reports);
-    let runs = counted(reports.len(), "run", "runs");
-    let title = format!("Container events of {runs}");
-    let (evidence, held) = evidence(&matrix, &first);
+pub fn matrix(matrix: &Matrix) -> String {
+    let title = matrix.title();
+    let (evidence, held) = evidence(matrix);
     let body = html! {
         a .jump href="#cases" { "To the cases" }
-        header { h1 { (title) } }
+        header {
+            h1 { (title) }
+            p { (cut(&matrix.headline(), TEXT)) }
+        }
         main {
+            (facts("nodes", "Nodes", &Matrix::DIFFERENCES, &matrix.differences()))
             section #cases {
-                h2 { "Cases by run" }
+                h2 { "Cases by report" }
                 (filter(matrix.rows.iter().filter_map(worst), matrix.rows.len()))
-                (tables(&matrix, &held))
+                (tables(matrix, &held))
             }
+            (facts("latencies", "Longest latencies", &Matrix::SLOWEST, &matrix.slowest()))
             section #evidence {
                 h2 { "Evidence" }
                 (PreEscaped(evidence))
@@ -45,6 +47,33 @@ pub fn matrix(reports: &[NamedReport]) -> String {
         }
     };
     document(&title, &body)
+}
+
+/// A section with a table of which the first column names the row; omitted without rows.
+fn facts(id: &str, title: &str, header: &[&str], rows: &[Vec<String>]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            section id=(id) {
+                h2 { (title) }
+                div .scroll tabindex="0" role="region" aria-label=(title) {
+                    table {
+                        thead { tr { @for name in header { th scope="col" { (name) } } } }
+                        tbody {
+                            @for row in rows {
+                                tr { @for (place, cell) in row.iter().enumerate() {
+                                    @if place == 0 {
+                                        th scope="row" { (cut(cell, NAME)) }
+                                    } @else {
+                                        td { @for line in cell.lines() { (cut(line, TEXT)) br; } }
+                                    }
+                                } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn worst(row: &Row) -> Option<Verdict> {
@@ -64,34 +93,37 @@ fn tables(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
                     (table(matrix, &alike, false, held))
                 }
             }
+            @if matrix.reports > 1 { p { (RATE_MEANS) } }
         }
     }
 }
 
 fn table(matrix: &Matrix, rows: &[&Row], with_profiles: bool, held: &[(usize, usize)]) -> Markup {
-    let profiles = matrix.profiles.iter().filter(|_| with_profiles);
+    let profiles = Profile::ALL.into_iter().filter(|_| with_profiles);
     // Its place in the whole names it.
     let place = |row: &Row| matrix.rows.iter().position(|it| std::ptr::eq(it, row));
     html! {
-        div .scroll tabindex="0" role="region" aria-label="Cases by run" {
+        div .scroll tabindex="0" role="region" aria-label="Cases by report" {
             table .matrix {
                 thead {
                     tr {
                         th scope="col" { "Case" }
-                        @for column in &matrix.columns {
+                        @if matrix.reports > 1 { th scope="col" { "Failed" } }
+                        @for column in matrix.shown() {
                             th scope="col" {
                                 (cut(&column.name(), NAME))
-                                @for line in column.known() { br; small { (cut(line, NAME)) } }
+                                @for line in &column.properties { br; small { (cut(line, NAME)) } }
                             }
                         }
                     }
                 }
                 tbody {
-                    @for (profile, verdicts) in profiles {
+                    @for profile in profiles {
                         tr .profile {
                             th scope="row" { "Profile " (profile) }
-                            @for verdict in verdicts {
-                                @let verdict = verdict.unwrap_or(Conformance::NotJudged);
+                            @if matrix.reports > 1 { td {} }
+                            @for column in matrix.shown() {
+                                @let verdict = column.verdict(profile);
                                 td { (conformance(verdict, &plain_words(verdict))) }
                             }
                         }
@@ -104,7 +136,8 @@ fn table(matrix: &Matrix, rows: &[&Row], with_profiles: bool, held: &[(usize, us
                                 (cut(&row.id, NAME)) br;
                                 small { (cut(&row.name, NAME)) }
                             }
-                            @for (column, cell) in row.cells.iter().enumerate() {
+                            @if matrix.reports > 1 { td { (row.rate()) } }
+                            @for (column, cell) in shown_cells(row) {
                                 td { (shown(*cell, (nth, column), held)) }
                             }
                         }
@@ -113,6 +146,10 @@ fn table(matrix: &Matrix, rows: &[&Row], with_profiles: bool, held: &[(usize, us
             }
         }
     }
+}
+
+fn shown_cells(row: &Row) -> impl Iterator<Item = (usize, &Option<Cell>)> {
+    row.cells.iter().take(Matrix::SHOWN).enumerate()
 }
 
 /// A verdict, linked to its evidence if it has any.
@@ -135,20 +172,19 @@ fn name((row, column): (usize, usize)) -> String {
 }
 
 /// The evidence of all cells that have any, and the indices of these cells.
-fn evidence(matrix: &Matrix, reports: &[&NamedReport]) -> (String, Vec<(usize, usize)>) {
+fn evidence(matrix: &Matrix) -> (String, Vec<(usize, usize)>) {
     let mut room = EVIDENCE;
     let (mut text, mut held) = (String::new(), Vec::new());
     for (row, about) in matrix.rows.iter().enumerate() {
-        for (column, cell) in about.cells.iter().enumerate() {
-            let Some(cell) = cell else { continue };
-            let report = &reports[column];
-            let mut outcomes = report.report.outcomes.iter();
-            let found = outcomes.find(|it| it.id == about.id && it.verdict == cell.verdict);
-            let Some(outcome) = found.filter(|it| has_evidence(it)) else {
+        for (column, _) in shown_cells(about) {
+            let Column {
+                nodes, evidence, ..
+            } = &matrix.columns[column];
+            let Some(outcome) = evidence.iter().find(|it| it.id == about.id) else {
                 continue;
             };
             let back = format!("#case-{}", anchor(&about.id, row));
-            let article = article(&report.name, outcome, (row, column), &back).into_string();
+            let article = article(&nodes.names[0], outcome, (row, column), &back).into_string();
             if article.len() <= room {
                 room -= article.len();
                 text.push_str(&article);
@@ -160,11 +196,6 @@ fn evidence(matrix: &Matrix, reports: &[&NamedReport]) -> (String, Vec<(usize, u
         text.push_str("<p>There is none: nothing failed.</p>");
     }
     (text, held)
-}
-
-fn has_evidence(outcome: &CaseOutcome) -> bool {
-    let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
-    broken || outcome.reason.is_some()
 }
 
 fn article(run: &str, outcome: &CaseOutcome, place: (usize, usize), back: &str) -> Markup {

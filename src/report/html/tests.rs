@@ -7,14 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use scraper::{ElementRef, Html, Selector};
 use sha2::{Digest, Sha256};
 
-use super::{matrix, page};
+use super::page;
 use crate::case::load;
 use crate::escape::is_unprintable;
 use crate::golden::assert_file;
 use crate::history::{EventKind, MODEL, Seq};
 use crate::outcome::{Mismatch, Outcome, RunReport, Verdict, Violation};
 use crate::report::fixture::{AWKWARD, C, failed, fixture, outcome, violation};
-use crate::report::{Document, NamedReport};
+use crate::report::{Document, Fleet, NamedReport};
 
 /// A possible name in a hostile runtime or report.
 const HOSTILE: &str = "</style></script><script>alert(1)</script><img src=x onerror=alert(2)>\
@@ -30,6 +30,14 @@ fn named(name: &str, report: &RunReport) -> NamedReport {
         name: name.to_owned(),
         report: Document::new(report),
     }
+}
+
+fn matrix(reports: &[NamedReport]) -> String {
+    let mut fleet = Fleet::default();
+    for report in reports {
+        fleet.add(report);
+    }
+    super::matrix(&fleet.matrix())
 }
 
 /// A run in which every text is hostile.
