@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, Namespace, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Serialize;
@@ -93,23 +94,41 @@ pub(crate) fn manifests_have_only_fields_that_kubernetes_knows() {
             let unknown = match kind.as_str().unwrap() {
                 "Namespace" => unknown::<Namespace>(&document),
                 "DaemonSet" => unknown::<DaemonSet>(&document),
+                "Job" => unknown::<Job>(&document),
                 other => panic!("{path}: no type for {other}"),
             };
             assert!(unknown.is_empty(), "{path}: {unknown:?}");
-            if kind == "DaemonSet" {
-                let set: DaemonSet = serde_yaml::from_value(document).unwrap();
-                let spec = set.spec.unwrap();
-                let template = spec.template.metadata.unwrap();
-                assert_eq!(spec.selector.match_labels, template.labels, "{path}");
-                let pod = spec.template.spec.unwrap();
-                for container in &pod.containers {
-                    takes_the_arguments(&path, container);
-                    mounts_its_volumes(&path, &pod, container);
-                }
+            let template = &document["spec"]["template"];
+            if template.is_null() {
+                continue;
+            }
+            let selector = &document["spec"]["selector"]["matchLabels"];
+            let labels = &template["metadata"]["labels"];
+            assert!(selector.is_null() || selector == labels, "{path}");
+            let pod: PodSpec = serde_yaml::from_value(template["spec"].clone()).unwrap();
+            for container in &pod.containers {
+                takes_the_arguments(&path, container);
+                mounts_its_volumes(&path, &pod, container);
             }
         }
     }
-    assert!(checked >= 2, "{checked} manifests are found");
+    assert!(checked >= 4, "{checked} manifests are found");
+}
+
+/// Pods of a Job with one selector of its own share no node.
+pub(crate) fn a_job_has_a_pod_for_each_node() {
+    let [_, job] = &documents(&files()["kubernetes/job.yaml"])[..] else {
+        panic!("it is a namespace and a job");
+    };
+    let spec = &job["spec"];
+    assert_eq!(spec["completions"], spec["parallelism"]);
+    assert_eq!(spec["completionMode"], "Indexed");
+    let pod = &spec["template"]["spec"];
+    let rules = &pod["affinity"]["podAntiAffinity"];
+    let rule = &rules["requiredDuringSchedulingIgnoredDuringExecution"][0];
+    assert_eq!(rule["topologyKey"], "kubernetes.io/hostname");
+    let labels = &spec["template"]["metadata"]["labels"];
+    assert_eq!(&rule["labelSelector"]["matchLabels"], labels);
 }
 
 pub(crate) fn a_misspelt_field_is_noticed() {

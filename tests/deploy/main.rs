@@ -32,6 +32,7 @@ const PLAIN: &[(&str, fn())] = tests! {
         the_policy_of_the_action_decides
         an_input_of_the_action_is_never_code;
     kubernetes:
+        a_job_has_a_pod_for_each_node
         manifests_have_only_fields_that_kubernetes_knows
         a_misspelt_field_is_noticed
         the_plugins_are_what_sonobuoy_expects

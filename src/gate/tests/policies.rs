@@ -15,6 +15,8 @@ const NIGHTLY: &str = include_str!("../../../ci/policies/nightly.yaml");
 const NODE_ROLLOUT: &str = include_str!("../../../ci/policies/node-rollout.yaml");
 const NODE_WATCH: &str = include_str!("../../../ci/policies/node-watch.yaml");
 
+const NODE_WAVE: &str = include_str!("../../../ci/policies/node-wave.yaml");
+
 /// A series of good reports: a case of each of the areas, run twenty times.
 fn good(name: &str) -> Vec<NamedReport> {
     let report = |nth| {
@@ -155,6 +157,31 @@ fn a_watch_is_judged_by_its_own_policy() {
     check_changed(NODE_WATCH, late, Fail);
     check_changed(NODE_WATCH, |_| {}, CannotTell);
     check_changed(PULL_REQUEST, watched, CannotTell);
+}
+
+#[test]
+fn a_wave_fails_if_a_known_race_is_lost_on_more_nodes_than_before() {
+    let nodes = |name: &str, known: usize, count: usize| -> Vec<NamedReport> {
+        let node = |nth: usize| {
+            let verdict = if nth < known {
+                Verdict::Known
+            } else {
+                Verdict::Pass
+            };
+            let mut node = input(&format!("{name}-{nth}"), vec![one(verdict)]);
+            watched(&mut node.report);
+            node
+        };
+        (0..count).map(node).collect()
+    };
+    let baseline = nodes("baseline", 2, 60);
+    for (known, expected) in [(4, Pass), (30, Fail)] {
+        let wave = nodes("wave", known, 100);
+        let gate = judge(&policy(NODE_WAVE), &wave, &baseline).expect("they fit");
+        assert_eq!(gate.ruling(), expected, "{}", gate.text());
+    }
+    let few = judge(&policy(NODE_WAVE), &nodes("wave", 0, 1), &nodes("b", 0, 2)).expect("they fit");
+    assert_eq!(few.ruling(), CannotTell, "{}", few.text());
 }
 
 #[test]
@@ -390,7 +417,7 @@ fn the_schema_takes_what_can_be_read() {
             policies += 1;
         }
     }
-    assert_eq!(policies, 4, "each has its tests above");
+    assert_eq!(policies, 5, "each has its tests above");
     for wrong in [
         "max-know: 0",
         "profiles: {cash: conformant}",
