@@ -151,7 +151,7 @@ impl FileTree {
         bound: Duration,
     ) -> Result<String, CommandError> {
         const WRITABLE_BY_OTHERS: u32 = 0o022;
-        let found = files::stat(&self.outside(program))?;
+        let found = files::stat(&self.locate(program)?)?;
         if !is_trusted_user(found.st_uid) || found.st_mode & WRITABLE_BY_OTHERS != 0 {
             let fault = "not run: users other than root can change this program";
             return Err(io::Error::other(fault).into());
@@ -299,6 +299,11 @@ mod tests {
             let fault = run(mode).unwrap_err().to_string();
             assert!(fault.contains("not run"), "{fault}");
         }
+        // A link of the tree leads to what would be run there.
+        symlink("/program", folder.path().join("linked")).unwrap();
+        let linked = tree.output_of_trusted(Path::new("/linked"), &[], Duration::from_secs(60));
+        let fault = linked.unwrap_err().to_string();
+        assert!(fault.contains("not run"), "{fault}");
     }
 
     #[test]
