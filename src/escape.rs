@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+/// The name of this program, behind which its arguments follow.
+const COMMAND: &str = "cri-event-conformance ";
+
 /// The text with all unprintable characters escaped: control characters, line and paragraph
 /// separators, invisible characters, and marks of the text direction.
 pub fn printable(text: &str) -> Cow<'_, str> {
@@ -57,10 +60,20 @@ pub fn printable_json(text: &str) -> Cow<'_, str> {
 /// longer word is not broken, and no line begins with a command of a CI system, which skips the
 /// blanks before it.
 pub fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
-    let safe = printable(text);
+    wrap_words(to, &printable(text), (width, indent), |word| {
+        word.chars().count()
+    });
+}
+
+fn wrap_words(
+    to: &mut String,
+    safe: &str,
+    (width, indent): (usize, usize),
+    columns: impl Fn(&str) -> usize,
+) {
     let mut column = to.chars().rev().take_while(|c| *c != '\n').count();
     for (nth, word) in safe.split(' ').enumerate() {
-        let length = word.chars().count();
+        let length = columns(word);
         let is_command = word.starts_with("::") || word.starts_with("##");
         if nth > 0 && column + 1 + length > width && !is_command {
             to.truncate(to.trim_end_matches(' ').len());
@@ -82,13 +95,21 @@ pub fn wrapped(text: &str, columns: usize) -> String {
     lines
 }
 
-/// The lines of a text, each wrapped for a terminal with these columns; those after the first of a
-/// line are indented by two more.
-pub fn fitted(text: &str, columns: usize) -> String {
+/// The lines of a text, which may have colours, each wrapped for a terminal with these columns;
+/// those after the first of a line are indented by two more. `without_colours` removes colours.
+/// A line with a command to copy stays whole.
+pub fn fitted(text: &str, columns: usize, without_colours: fn(&str) -> String) -> String {
     let mut fitted = String::new();
-    for line in text.lines() {
-        let blanks = line.len() - line.trim_start_matches(' ').len();
-        wrap(&mut fitted, line, columns, blanks + 2);
+    for line in printable_styled(text).lines() {
+        if line.contains(COMMAND) || line.starts_with(['$', '#']) {
+            fitted.extend([line, "\n"]);
+            continue;
+        }
+        let plain = without_colours(line);
+        let indent = plain.len() - plain.trim_start_matches(' ').len() + 2;
+        wrap_words(&mut fitted, line, (columns, indent), |word| {
+            without_colours(word).chars().count()
+        });
         fitted.push('\n');
     }
     fitted

@@ -72,34 +72,33 @@ pub fn print(text: &str) -> io::Result<()> {
     print_now(&printable_lines(text))
 }
 
-/// Prints a text with colours, which are removed if they are not wanted.
+/// Prints a text with colours, which are removed if they are not wanted, on a terminal wrapped.
 pub fn print_styled(text: &str) -> io::Result<()> {
     let choice = AutoStream::choice(&io::stdout());
-    print_now(&coloured(&printable_styled(text), choice))
+    let text = match columns() {
+        Some(columns) => fitted(text, columns, plain).into(),
+        None => printable_styled(text),
+    };
+    print_now(&coloured(&text, choice))
 }
 
 /// Prints a text that ends with a line break, on a terminal wrapped.
 pub fn print_wrapped(text: &str) -> io::Result<()> {
     match columns() {
-        Some(columns) => print(&fitted(text, columns)),
+        Some(columns) => print(&fitted(&printable_lines(text), columns, plain)),
         None => print(text),
     }
 }
 
 /// Prints a message of one or more lines to standard error, on a terminal wrapped.
 pub fn say(text: &str) {
-    if io::stderr().is_terminal() {
-        let (columns, _) = error_size();
-        let text = fitted(text, columns);
-        let _ = STATUS.aside(|| say_now(&printable_lines(&text)));
-        return;
-    }
-    let _ = STATUS.aside(|| say_now(&(printable_lines(text) + "\n")));
+    let text = for_errors(&printable_lines(text));
+    let _ = STATUS.aside(|| say_now(&text));
 }
 
 /// Prints a message with colours, which are removed if they are not wanted, to standard error.
 pub fn say_styled(text: &str) {
-    let text = printable_styled(text) + "\n";
+    let text = for_errors(&printable_styled(text));
     let choice = AutoStream::choice(&io::stderr());
     let _ = STATUS.aside(|| say_now(&coloured(&text, choice)));
 }
@@ -108,6 +107,19 @@ pub fn say_styled(text: &str) {
 pub fn finish() {
     let _ = OUT.drain(Duration::MAX);
     let _ = ERRORS.drain(Duration::MAX);
+}
+
+/// A message with its line break, wrapped if standard error is a terminal.
+fn for_errors(text: &str) -> String {
+    if io::stderr().is_terminal() {
+        let (columns, _) = error_size();
+        return fitted(text, columns, plain);
+    }
+    text.to_owned() + "\n"
+}
+
+fn plain(text: &str) -> String {
+    strip_str(text).to_string()
 }
 
 fn print_now(text: &str) -> io::Result<()> {
@@ -147,7 +159,7 @@ fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
 
 fn coloured(text: &str, choice: ColorChoice) -> String {
     match choice {
-        ColorChoice::Never => strip_str(text).to_string(),
+        ColorChoice::Never => plain(text),
         _ => text.to_owned(),
     }
 }

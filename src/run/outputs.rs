@@ -248,7 +248,10 @@ pub(super) fn conclude(
     let report = &reports[0];
     let written = outputs.write(reports, known);
     let columns = terminal::columns().unwrap_or(COLUMNS);
-    let mut summary = head + &report::summary(report, look.verbose, columns);
+    let head = head
+        .lines()
+        .map(|line| report::wrapped(line, columns) + "\n");
+    let mut summary = head.collect::<String>() + &report::summary(report, look.verbose, columns);
     for line in written.lines {
         summary.push_str(&line);
         summary.push('\n');

@@ -131,6 +131,23 @@ fn long(text: &str, columns: usize) -> Vec<&str> {
 }
 
 #[test]
+fn lines_of_a_watch_fit_the_terminal() {
+    let model = Served::start_with(&["--defect", "repeat-stopped"]);
+    let endpoint = model.endpoint();
+    for columns in [60, 80] {
+        let args = ["watch", "-r", &endpoint, "--for", "4s", "--output", "text"];
+        let plain = [("NO_COLOR", "1"), ("TERM", "dumb")];
+        let mut watch = on_terminal(columns, &plain, args);
+        suite(["-r", &endpoint, "STP-01"]).run().fails(1, &[]);
+        assert_eq!(watch.end(), 1, "{}", watch.contents());
+        let text = String::from_utf8_lossy(&watch.written);
+        assert!(text.contains(" BROKEN "), "{text}");
+        let columns = usize::from(columns);
+        assert_eq!(long(&text, columns), Vec::<&str>::new(), "{columns}");
+    }
+}
+
+#[test]
 fn a_diagnosis_fits_the_terminal() {
     for columns in [40, 200] {
         let args = ["doctor", "-r", "unix:///there-is/none.sock"];
