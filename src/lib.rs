@@ -50,7 +50,7 @@
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, escape, files, history, outcome, yaml |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
 //! | [`verdicts`] | derives a run's verdicts and report from its history | case, checks, history, oracle, outcome, plan, statistics, yaml |
-//! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape, statistics |
+//! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared, or thousands as one; a history as a timeline or a Perfetto trace | case, history, outcome, escape, statistics |
 //! | [`gate`] | reports judged by a policy | case, checks, outcome, report, statistics, verdicts, yaml |
 //! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history, queue, yaml |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | listener |
